@@ -1,0 +1,90 @@
+// Package masterapi holds the bodies of netmaster's /plugin/ calls, which agents
+// make on behalf of container runtimes. Member names are outward surface.
+package masterapi
+
+import "github.com/contiv/netplugin/state"
+
+// Paths of the calls; all are POSTs with Content-Type application/json.
+const (
+	PathAllocAddress   = "/plugin/allocAddress"
+	PathReleaseAddress = "/plugin/releaseAddress"
+	PathCreateEndpoint = "/plugin/createEndpoint"
+	PathDeleteEndpoint = "/plugin/deleteEndpoint"
+	PathUpdateEndpoint = "/plugin/updateEndpoint"
+)
+
+// RevisionHeader carries, in the answer to a call that changed something, the store
+// revision of the change, so that a caller that watches the store knows when it has
+// seen it.
+const RevisionHeader = "X-Contiv-Revision"
+
+// AllocAddressRequest asks for an address of a network, a group or a pool.
+type AllocAddressRequest struct {
+	NetworkID            string // <net>.<tenant>, <net>:<group>.<tenant>, or empty
+	AddressPool          string // CIDR, optionally :<tenant>
+	PreferredIPv4Address string
+}
+
+// AllocAddressResponse repeats NetworkID; IPv4Address carries either family, as CIDR.
+type AllocAddressResponse struct {
+	NetworkID   string
+	IPv4Address string
+}
+
+// ReleaseAddressRequest gives an address back.
+type ReleaseAddressRequest struct {
+	NetworkID   string // everything from a '|' on is ignored
+	IPv4Address string
+}
+
+// ReleaseAddressResponse is the answer; Status is "success".
+type ReleaseAddressResponse struct{ Status string }
+
+// ConfigEP says what endpoint is wanted and where.
+type ConfigEP struct {
+	Container   string
+	Host        string
+	IPAddress   string
+	IPv6Address string
+	ServiceName string
+}
+
+// CreateEndpointRequest asks for an endpoint; asking again returns the same one.
+type CreateEndpointRequest struct {
+	TenantName   string
+	NetworkName  string
+	ServiceName  string
+	EndpointID   string
+	EPCommonName string
+	ConfigEP     ConfigEP
+}
+
+// CreateEndpointResponse carries the endpoint's record.
+type CreateEndpointResponse struct{ EndpointConfig state.Endpoint }
+
+// DeleteEndpointRequest removes an endpoint.
+type DeleteEndpointRequest struct {
+	TenantName  string
+	NetworkName string
+	ServiceName string
+	EndpointID  string
+	IPv4Address string
+}
+
+// DeleteEndpointResponse carries the record that was removed.
+type DeleteEndpointResponse struct{ EndpointConfig state.Endpoint }
+
+// UpdateEndpointRequest reports a container event.
+type UpdateEndpointRequest struct {
+	IPAddress    string
+	ContainerID  string
+	Labels       map[string]string
+	Tenant       string
+	Network      string
+	Event        string // start | die
+	EndpointID   string
+	EPCommonName string
+}
+
+// UpdateEndpointResponse repeats the address.
+type UpdateEndpointResponse struct{ IPAddress string }

@@ -1,0 +1,128 @@
+package state
+
+// Encapsulations of a network (PktTagType).
+const (
+	EncapVLAN  = "vlan"
+	EncapVXLAN = "vxlan"
+)
+
+// Kinds of network (NwType).
+const (
+	NetworkData  = "data"
+	NetworkInfra = "infra"
+)
+
+// Global is what agents need of the global settings before they can start.
+type Global struct {
+	ID        string `json:"id"`
+	InfraType string `json:"nw-infra-type"` // default | aci | aci-opflex
+	FwdMode   string `json:"fwd-mode"`      // bridge | routing
+	ARPMode   string `json:"arp-mode"`      // proxy | flood
+	PvtSubnet string `json:"pvt-subnet"`    // CIDR, /16
+}
+
+// Network is a network as agents must realise it.
+type Network struct {
+	ID          string `json:"id"` // <network>.<tenant>
+	Tenant      string `json:"tenant"`
+	NetworkName string `json:"networkName"`
+	NwType      string `json:"nwType"`
+	PktTagType  string `json:"pktTagType"`
+	PktTag      int    `json:"pktTag"`    // the VLAN, or for vxlan the cluster-wide local VLAN
+	ExtPktTag   int    `json:"extPktTag"` // the VNI; 0 for vlan
+	SubnetIP    string `json:"subnetIP"`  // masked
+	SubnetLen   uint   `json:"subnetLen"`
+	Gateway     string `json:"gateway"`
+	IPAddrRange string `json:"ipAddrRange"` // first-last
+	IPv6Subnet  string `json:"ipv6SubnetIP"`
+	IPv6Len     uint   `json:"ipv6SubnetLen"`
+	IPv6Gateway string `json:"ipv6Gateway"`
+	NetworkTag  string `json:"networkTag"`
+}
+
+// Endpoint is one attachment of a container to a network.
+type Endpoint struct {
+	ID               string            `json:"id"` // <network>.<tenant>-<endpointID>
+	NetID            string            `json:"netID"`
+	EndpointID       string            `json:"endpointID"`
+	ServiceName      string            `json:"serviceName"` // the group's name
+	EndpointGroupID  int               `json:"endpointGroupId"`
+	EndpointGroupKey string            `json:"endpointGroupKey"` // <group>:<tenant>
+	IPAddress        string            `json:"ipAddress"`
+	IPv6Address      string            `json:"ipv6Address"`
+	MacAddress       string            `json:"macAddress"`
+	HomingHost       string            `json:"homingHost"` // host label of the agent that realises it
+	IntfName         string            `json:"intfName"`
+	VtepIP           string            `json:"vtepIP"` // never set: a host's VTEP is in its Host record
+	Labels           map[string]string `json:"labels"`
+	ContainerID      string            `json:"containerId"`
+	EPCommonName     string            `json:"epCommonName"`
+}
+
+// EndpointGroup is a group as agents must realise it.
+type EndpointGroup struct {
+	ID              string `json:"id"` // <group>:<tenant>
+	GroupName       string `json:"groupName"`
+	TenantName      string `json:"tenantName"`
+	NetworkName     string `json:"networkName"`
+	EndpointGroupID int    `json:"endpointGroupId"` // cluster-wide, 1–32767
+	PktTagType      string `json:"pktTagType"`
+	PktTag          int    `json:"pktTag"`
+	ExtPktTag       int    `json:"extPktTag"`
+	DSCP            int    `json:"DSCP"`
+	Bandwidth       string `json:"Bandwidth"`
+	Burst           int    `json:"Burst"`
+	IPPool          string `json:"IPPool"`
+	GroupTag        string `json:"groupTag"`
+}
+
+// Host is what the cluster must know of a host to reach its containers. It outlives
+// the host's registration: a host that is silent keeps its place in everybody's flows.
+type Host struct {
+	ID     string `json:"id"`     // the host label
+	VtepIP string `json:"vtepIP"` // tunnel address
+	CtrlIP string `json:"ctrlIP"`
+}
+
+// AddressClaim says who owns an address. Address keys use the canonical text of
+// net/netip; a claim is created only, never overwritten.
+type AddressClaim struct {
+	// Owner is "endpoint/<endpoint id>", "gateway", "reserved/<who asked>" for an
+	// address handed out by allocAddress before its endpoint exists, "service/<id>".
+	Owner string `json:"owner"`
+}
+
+// TagClaim says which object holds a tag or a group id.
+type TagClaim struct {
+	Owner string `json:"owner"` // "network/<id>" or "group/<id>"
+}
+
+// OperEndpoint is what an agent did for one of its endpoints.
+type OperEndpoint struct {
+	ID          string `json:"id"`
+	NetID       string `json:"netID"`
+	EndpointID  string `json:"endpointID"`
+	ServiceName string `json:"serviceName"`
+	ContUUID    string `json:"contUUID"`
+	IPAddress   string `json:"ipAddress"`
+	IPv6Address string `json:"ipv6Address"`
+	MacAddress  string `json:"macAddress"`
+	HomingHost  string `json:"homingHost"`
+	IntfName    string `json:"intfName"`
+	PortName    string `json:"portName"` // container side of the veth, vportN
+	VtepIP      string `json:"vtepIP"`
+}
+
+// OperDriver is the agent's port bookkeeping, kept for tools that read it.
+type OperDriver struct {
+	ID          string                 `json:"id"`
+	CurrPortNum int                    `json:"currPortNum"`
+	LocalEpInfo map[string]LocalEpInfo `json:"LocalEpInfo"`
+}
+
+// LocalEpInfo is one local endpoint in OperDriver.
+type LocalEpInfo struct {
+	OVSPortName string `json:"Ovsportname"`
+	EpgKey      string `json:"EpgKey"`
+	BridgeType  string `json:"BridgeType"` // vlan | vxlan
+}
