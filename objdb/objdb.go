@@ -34,6 +34,10 @@ const MaxValue = 512 << 10
 // Nothing has been written then.
 var ErrCompareFailed = errors.New("the store has changed since it was read")
 
+// ErrLeaseEnded is returned (wrapped) by Commit when it was to put a key under a lease
+// that does not exist any more. Nothing has been written then.
+var ErrLeaseEnded = errors.New("the lease has ended")
+
 // KV is one key with its value as of ModRevision.
 type KV struct {
 	Key   string
@@ -156,8 +160,9 @@ type Store interface {
 	Commit(ctx context.Context, txn Txn) (int64, error)
 	// MaxOps is how many comparisons, and how many operations, one transaction holds.
 	MaxOps() int
-	// Watch delivers prefix as described above until ctx ends; then the channel is
-	// closed. It never ends for another reason. Store outages are waited for.
+	// Watch delivers prefix as described above until ctx ends or the Store is closed;
+	// then the channel is closed. It never ends for another reason: store outages are
+	// waited for.
 	Watch(ctx context.Context, prefix string) <-chan Batch
 	// Grant creates a lease that this process keeps alive.
 	Grant(ctx context.Context, ttl time.Duration) (Lease, error)
