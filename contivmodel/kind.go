@@ -1,0 +1,113 @@
+package contivmodel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Kind describes one kind of object: T is what a user configures, O what the system
+// reports about it (struct{} for kinds that report nothing).
+type Kind[T, O any] struct {
+	// Type names the kind in links, store keys and error texts ("network").
+	Type string
+	// Collection is the kind's path segment under /api/v1/ ("networks").
+	Collection string
+
+	key    func(*T) *string   // the key member
+	ident  func(*T) string    // the key the naming fields amount to
+	unlink func(*T)           // drops what only the server sets
+	check  func(*T, *checker) // fields, in order; fills defaults
+}
+
+// Inspection is the answer to an inspect request.
+type Inspection[T, O any] struct {
+	Config T `json:"Config"`
+	Oper   O `json:"Oper"`
+}
+
+// Key returns the key an object carries.
+func (k Kind[T, O]) Key(obj *T) string { return *k.key(obj) }
+
+// Ident returns the key that the naming fields of an object amount to.
+func (k Kind[T, O]) Ident(obj *T) string { return k.ident(obj) }
+
+// NotFound is the error for a key that no object of the kind has.
+func (k Kind[T, O]) NotFound() error { return errs.New(errs.NotFound, "%s not found", k.Type) }
+
+// Decode reads the first JSON value of a request body into an object with the given
+// key, without links, and checks it. Errors are of kind Invalid.
+func (k Kind[T, O]) Decode(key string, body []byte) (*T, error) {
+	obj := new(T)
+	if err := DecodeJSON(body, obj); err != nil {
+		return nil, err
+	}
+	*k.key(obj) = key
+	k.unlink(obj)
+	if err := k.Validate(obj); err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// Validate checks key and fields in the order of the kind's table and fills defaults
+// as it goes. It returns the first failure, of kind Invalid.
+func (k Kind[T, O]) Validate(obj *T) error {
+	if *k.key(obj) == "" || *k.key(obj) != k.ident(obj) {
+		return errs.New(errs.Invalid, "Invalid Key")
+	}
+	var c checker
+	k.check(obj, &c)
+	return c.err
+}
+
+// DecodeJSON reads the first JSON value of body into v, as the REST surface wants it:
+// unknown members are ignored, member names match without regard to case, what comes
+// after the value is not looked at. The error is one line that says where the text
+// goes wrong or which member has the wrong type; its kind is Invalid.
+func DecodeJSON(body []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	err := dec.Decode(v)
+	var wrong *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		if !utf8.Valid(body[:dec.InputOffset()]) {
+			return errs.New(errs.Invalid, "request body is not valid UTF-8")
+		}
+		return nil
+	case errors.Is(err, io.EOF):
+		return errs.New(errs.Invalid, "request body is empty, expected a JSON object")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errs.New(errs.Invalid, "request body ends in the middle of a JSON value")
+	case errors.As(err, &wrong) && wrong.Field == "":
+		return errs.New(errs.Invalid, "request body is a JSON %s, expected an object", wrong.Value)
+	case errors.As(err, &wrong):
+		return errs.New(errs.Invalid, "%s: expected %s, got %s", wrong.Field, jsonName(wrong), wrong.Value)
+	case errors.As(err, &syntax):
+		return errs.New(errs.Invalid, "request body is not JSON: %v at byte %d", syntax, syntax.Offset)
+	default:
+		return errs.Wrap(errs.Invalid, fmt.Errorf("request body: %w", err))
+	}
+}
+
+// jsonName says in JSON's own terms what a member should have been.
+func jsonName(e *json.UnmarshalTypeError) string {
+	switch e.Type.Kind().String() {
+	case "string":
+		return "a string"
+	case "int", "int64", "uint16":
+		return "an integer"
+	case "slice":
+		return "an array"
+	case "bool":
+		return "true or false"
+	default:
+		return "an object"
+	}
+}
