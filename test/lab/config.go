@@ -1,0 +1,164 @@
+package lab
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// MaxHosts bounds a lab: host n has address .9+n in every underlay network.
+const MaxHosts = 99
+
+// Config says what lab is wanted. The zero value of a field means its default.
+type Config struct {
+	Dir     string `json:"-"`       // where the lab keeps its files; must not hold anything else
+	Bin     string `json:"bin"`     // directory with the binaries of make build
+	Init    string `json:"init"`    // program that runs hostinit.Main when its first argument is InitArg; default Bin/contiv-lab
+	Hosts   int    `json:"hosts"`   // 1–99, default 3
+	Masters int    `json:"masters"` // hosts 1…Masters run netmaster; default 1
+	NetMode string `json:"netmode"` // vxlan (default) | vlan
+	FwdMode string `json:"fwdmode"` // routing | bridge; default routing with vxlan, bridge with vlan
+	Store   string `json:"store"`   // embedded (default): etcd in netmaster | etcd: Debian's, on the masters' hosts
+	Mode    string `json:"mode"`    // plugin mode of the daemons; default kubernetes
+	// Bare brings up hosts with Open vSwitch only.
+	Bare bool `json:"bare,omitempty"`
+	// LogLevel of netmaster and netplugin; default INFO.
+	LogLevel string `json:"logLevel"`
+	// Timeout bounds the wait for all daemons together; default one minute.
+	Timeout time.Duration `json:"-"`
+	// Progress gets one line for each step; nil for none.
+	Progress io.Writer `json:"-"`
+}
+
+// Values of Config.Store.
+const (
+	StoreEmbedded = "embedded"
+	StoreEtcd     = "etcd"
+)
+
+// withDefaults fills in what is not given and refuses what cannot be.
+func (c Config) withDefaults() (Config, error) {
+	set := func(s *string, value string) {
+		if *s == "" {
+			*s = value
+		}
+	}
+	set(&c.NetMode, "vxlan")
+	if c.NetMode == "vlan" {
+		set(&c.FwdMode, "bridge")
+	}
+	set(&c.FwdMode, "routing")
+	set(&c.Store, StoreEmbedded)
+	set(&c.Mode, "kubernetes")
+	set(&c.LogLevel, "INFO")
+	if c.Hosts == 0 {
+		c.Hosts = 3
+	}
+	if c.Masters == 0 {
+		c.Masters = 1
+	}
+	if c.Timeout == 0 {
+		c.Timeout = time.Minute
+	}
+	if c.Progress == nil {
+		c.Progress = io.Discard
+	}
+	invalid := func(format string, args ...any) (Config, error) { return c, errs.New(errs.Invalid, format, args...) }
+	switch {
+	case c.Hosts < 1 || c.Hosts > MaxHosts:
+		return invalid("hosts %d: expected 1 to %d", c.Hosts, MaxHosts)
+	case c.Masters < 1 || c.Masters > c.Hosts:
+		return invalid("masters %d: expected 1 to %d, the number of hosts", c.Masters, c.Hosts)
+	case c.NetMode != "vxlan" && c.NetMode != "vlan":
+		return invalid("netmode %q: expected vxlan or vlan", c.NetMode)
+	case c.FwdMode != "routing" && c.FwdMode != "bridge":
+		return invalid("fwdmode %q: expected routing or bridge", c.FwdMode)
+	case c.NetMode == "vxlan" && c.FwdMode == "bridge":
+		return invalid("fwdmode bridge cannot be used with netmode vxlan: expected routing")
+	case c.Store != StoreEmbedded && c.Store != StoreEtcd:
+		return invalid("store %q: expected %s or %s", c.Store, StoreEmbedded, StoreEtcd)
+	case c.Dir == "":
+		return invalid("the lab needs a directory")
+	}
+	var err error
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return c, err
+	}
+	if c.Bin, err = filepath.Abs(c.Bin); err != nil {
+		return c, err
+	}
+	set(&c.Init, filepath.Join(c.Bin, "contiv-lab"))
+	if c.Init, err = filepath.Abs(c.Init); err != nil {
+		return c, err
+	}
+	return c, c.findPrograms()
+}
+
+// findPrograms fails early, with what to do, when something is not installed.
+func (c Config) findPrograms() error {
+	if _, err := os.Stat(c.Init); err != nil {
+		return errs.New(errs.NotFound, "program %s is missing: run make build", c.Init)
+	}
+	if !c.Bare {
+		for _, name := range []string{"netmaster", "netplugin", "netctl", "contivk8s"} {
+			if _, err := os.Stat(filepath.Join(c.Bin, name)); err != nil {
+				return errs.New(errs.NotFound, "program %s is missing: run make build", filepath.Join(c.Bin, name))
+			}
+		}
+	}
+	needed := []string{"ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovsdb-tool", "ethtool"}
+	if c.Store == StoreEtcd {
+		needed = append(needed, "etcd")
+	}
+	for _, name := range needed {
+		if !inHostPath(name) {
+			return errs.New(errs.NotFound, "program %s is missing: run scripts/deps", name)
+		}
+	}
+	return nil
+}
+
+// Underlay networks. Host n has the address .9+n in those that are routed.
+type network struct {
+	bridge string // in the underlay's namespace
+	link   string // in the host's
+	prefix netip.Prefix
+}
+
+func networks() []network {
+	return []network{
+		{bridge: "control", link: "eth0", prefix: netip.MustParsePrefix("192.168.2.0/24")},
+		{bridge: "vtep", link: "eth1", prefix: netip.MustParsePrefix("192.168.60.0/24")},
+		{bridge: "trunk", link: "eth2"},
+	}
+}
+
+// Networks names the underlay networks, for Partition.
+func Networks() []string {
+	var names []string
+	for _, n := range networks() {
+		names = append(names, n.bridge)
+	}
+	return names
+}
+
+func address(prefix netip.Prefix, host int) netip.Addr {
+	a := prefix.Addr().As4()
+	a[3] = byte(9 + host)
+	return netip.AddrFrom4(a)
+}
+
+// HostName is the name of the n-th host, counted from 1.
+func HostName(n int) string { return fmt.Sprintf("host%d", n) }
+
+// ControlIP is the address of the n-th host in the control network, where its
+// daemons listen and its store is.
+func ControlIP(n int) netip.Addr { return address(networks()[0].prefix, n) }
+
+// VTEPIP is the tunnel address of the n-th host.
+func VTEPIP(n int) netip.Addr { return address(networks()[1].prefix, n) }

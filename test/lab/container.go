@@ -1,0 +1,225 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	types100 "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Attachment says what container is wanted.
+type Attachment struct {
+	Host    string
+	Name    string // unique in the lab
+	Tenant  string // "" for the default one
+	Network string
+	Group   string // "" for none
+}
+
+// Container is a network namespace on a host, attached as a runtime attaches a pod.
+type Container struct {
+	Name        string         `json:"name"`
+	Host        string         `json:"host"`
+	Tenant      string         `json:"tenant,omitempty"`
+	Network     string         `json:"network"`
+	Group       string         `json:"group,omitempty"`
+	ContainerID string         `json:"containerId"`
+	Netns       string         `json:"netns"` // path in the host
+	Interface   string         `json:"interface"`
+	MAC         string         `json:"mac,omitempty"`
+	MTU         int            `json:"mtu,omitempty"`
+	IPv4        string         `json:"ipv4,omitempty"` // without prefix length
+	IPv6        string         `json:"ipv6,omitempty"`
+	IPs         []string       `json:"ips"` // with prefix length
+	Routes      []string       `json:"routes,omitempty"`
+	Result      map[string]any `json:"result,omitempty"` // what the plugin answered
+}
+
+const (
+	cniVersion   = "1.0.0"
+	cniInterface = "eth0"
+	maxName      = 63
+)
+
+// CNI limits container ids to these characters; namespaces are files of that name.
+var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+
+// Attach makes a network namespace on a host and attaches it by running contivk8s as
+// a container runtime does. When that fails nothing is left of it.
+func (l *Lab) Attach(ctx context.Context, a Attachment) (Container, error) {
+	h, err := l.Host(a.Host)
+	if err != nil {
+		return Container{}, err
+	}
+	if !validName.MatchString(a.Name) || len(a.Name) > maxName {
+		return Container{}, errs.New(errs.Invalid, "container name %q: expected at most %d of A-Z a-z 0-9 _ . - and a letter or digit first", a.Name, maxName)
+	}
+	if _, err := l.Host(a.Name); err == nil {
+		return Container{}, errs.New(errs.Invalid, "container name %q is the name of a host", a.Name)
+	}
+	if a.Network == "" {
+		return Container{}, errs.New(errs.Invalid, "container %s: a network is needed", a.Name)
+	}
+	id := make([]byte, 6)
+	if _, err := rand.Read(id); err != nil {
+		return Container{}, err
+	}
+	c := Container{
+		Name: a.Name, Host: a.Host, Tenant: a.Tenant, Network: a.Network, Group: a.Group,
+		// A container of the same name is another one after all.
+		ContainerID: a.Name + "-" + hex.EncodeToString(id),
+		Netns:       "/run/netns/" + a.Name, Interface: cniInterface, IPs: []string{},
+	}
+	// From here on the container is on record, and Detach removes whatever there is.
+	if err := writeNew(l.containerFile(c.Name), c); err != nil {
+		if errs.Is(err, errs.Exists) {
+			return Container{}, errs.New(errs.Exists, "container %s is attached already", c.Name)
+		}
+		return Container{}, err
+	}
+	if err := h.attach(ctx, &c); err != nil {
+		// The wish to clean up outlives the wish to attach.
+		return Container{}, errors.Join(err, l.Detach(context.WithoutCancel(ctx), c.Name))
+	}
+	return c, nil
+}
+
+func (h *Host) attach(ctx context.Context, c *Container) error {
+	client, err := h.client()
+	if err != nil {
+		return err
+	}
+	if _, err := client.AddNetns(ctx, c.Name); err != nil {
+		return fmt.Errorf("%s: %w", h.Name, err)
+	}
+	out, err := h.cni(ctx, "ADD", *c)
+	if err != nil {
+		return err
+	}
+	if err := c.read(out); err != nil {
+		return err
+	}
+	return replace(h.lab.containerFile(c.Name), c)
+}
+
+// Detach detaches a container and removes its namespace and its record.
+func (l *Lab) Detach(ctx context.Context, name string) error {
+	c, err := l.Container(name)
+	if err != nil {
+		return err
+	}
+	h, err := l.Host(c.Host)
+	if err != nil {
+		return err
+	}
+	client, err := h.client()
+	if err != nil {
+		return err
+	}
+	if _, err := h.cni(ctx, "DEL", c); err != nil {
+		return err
+	}
+	if err := client.RemoveNetns(ctx, c.Name); err != nil {
+		return fmt.Errorf("%s: %w", h.Name, err)
+	}
+	return os.Remove(l.containerFile(name))
+}
+
+// Check runs the plugin's CHECK on a container.
+func (l *Lab) Check(ctx context.Context, name string) error {
+	c, err := l.Container(name)
+	if err != nil {
+		return err
+	}
+	h, err := l.Host(c.Host)
+	if err != nil {
+		return err
+	}
+	_, err = h.cni(ctx, "CHECK", c)
+	return err
+}
+
+// netconf is the network configuration a runtime would read from /etc/cni/net.d.
+func (c Container) netconf() ([]byte, error) {
+	contiv := map[string]string{"network": c.Network}
+	if c.Tenant != "" {
+		contiv["tenant"] = c.Tenant
+	}
+	if c.Group != "" {
+		contiv["group"] = c.Group
+	}
+	conf := map[string]any{"cniVersion": cniVersion, "name": "contiv-net", "type": "contivk8s", "contiv": contiv}
+	if c.Result != nil {
+		conf["prevResult"] = c.Result
+	}
+	return json.Marshal(conf)
+}
+
+// cni runs the plugin in the host, as the host's runtime would.
+func (h *Host) cni(ctx context.Context, command string, c Container) ([]byte, error) {
+	conf, err := c.netconf()
+	if err != nil {
+		return nil, err
+	}
+	var out, stderr bytes.Buffer
+	err = h.Run(ctx, Stdio{In: bytes.NewReader(conf), Out: &out, Err: &stderr, Env: []string{
+		"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + c.ContainerID, "CNI_NETNS=" + c.Netns,
+		"CNI_IFNAME=" + c.Interface, "CNI_PATH=/opt/cni/bin", "CNI_ARGS=IgnoreUnknown=1",
+	}}, "/opt/cni/bin/contivk8s")
+	if err == nil {
+		return out.Bytes(), nil
+	}
+	said := strings.TrimSpace(out.String() + stderr.String())
+	var refused struct{ Msg, Details string }
+	if json.Unmarshal(out.Bytes(), &refused) == nil && refused.Msg != "" {
+		said = strings.TrimSuffix(refused.Msg+": "+refused.Details, ": ")
+	}
+	return nil, fmt.Errorf("%s: contivk8s %s of container %s: %w: %s", h.Name, command, c.Name, err, said)
+}
+
+// read takes addresses and link from the plugin's answer.
+func (c *Container) read(answer []byte) error {
+	parsed, err := types100.NewResult(answer)
+	if err != nil {
+		return fmt.Errorf("read the answer of contivk8s for container %s: %w", c.Name, err)
+	}
+	result, err := types100.GetResult(parsed)
+	if err != nil {
+		return fmt.Errorf("read the answer of contivk8s for container %s: %w", c.Name, err)
+	}
+	if err := json.Unmarshal(answer, &c.Result); err != nil {
+		return fmt.Errorf("read the answer of contivk8s for container %s: %w", c.Name, err)
+	}
+	for _, i := range result.Interfaces {
+		if i.Sandbox != "" && i.Name == c.Interface {
+			c.MAC, c.MTU = i.Mac, i.Mtu
+		}
+	}
+	for _, ip := range result.IPs {
+		c.IPs = append(c.IPs, ip.Address.String())
+		switch {
+		case ip.Address.IP.To4() == nil:
+			c.IPv6 = ip.Address.IP.String()
+		default:
+			c.IPv4 = ip.Address.IP.String()
+		}
+	}
+	for _, r := range result.Routes {
+		route := r.Dst.String()
+		if r.GW != nil {
+			route += " via " + r.GW.String()
+		}
+		c.Routes = append(c.Routes, route)
+	}
+	return nil
+}

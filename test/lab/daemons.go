@@ -1,0 +1,225 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/contiv/netplugin/test/lab/hostinit"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Daemons of a host, by the names the command line uses. ovs is both halves of Open
+// vSwitch; the halves may be named too.
+const (
+	netmaster   = "netmaster"
+	netplugin   = "netplugin"
+	etcd        = "etcd"
+	ovs         = "ovs"
+	ovsdbServer = "ovsdb-server"
+	vswitchd    = "ovs-vswitchd"
+)
+
+// daemons lists what runs on a host, in the order of starting.
+func (l *Lab) daemons(h *Host) []string {
+	list := []string{ovs}
+	if l.cfg.Bare {
+		return list
+	}
+	if h.Number <= l.cfg.Masters {
+		if l.cfg.Store == StoreEtcd {
+			list = append(list, etcd)
+		}
+		list = append(list, netmaster)
+	}
+	return append(list, netplugin)
+}
+
+func (h *Host) checkDaemon(name string) error {
+	known := h.lab.daemons(h)
+	if slices.Contains(append(known, ovsdbServer, vswitchd), name) {
+		return nil
+	}
+	return errs.New(errs.Invalid, "daemon %q: %s runs %s", name, h.Name, strings.Join(known, ", "))
+}
+
+// StartDaemon starts a daemon of the host and returns when it is ready.
+func (h *Host) StartDaemon(ctx context.Context, name string) error {
+	if err := h.checkDaemon(name); err != nil {
+		return err
+	}
+	switch name {
+	case ovs:
+		return h.startOVS(ctx)
+	case ovsdbServer:
+		return h.startOVSDB(ctx)
+	case vswitchd:
+		return h.startVswitchd(ctx)
+	}
+	began := time.Now()
+	if err := h.launch(ctx, h.daemon(name)); err != nil {
+		return err
+	}
+	if err := h.awaitReady(ctx, name); err != nil {
+		return err
+	}
+	h.lab.say("%s: %s ready after %s", h.Name, name, since(began))
+	return nil
+}
+
+// StopDaemon signals a daemon and returns when it has ended. TERM gives way to KILL,
+// with an error, when the daemon takes longer than stopPatience.
+func (h *Host) StopDaemon(ctx context.Context, name string, signal syscall.Signal) error {
+	if err := h.checkDaemon(name); err != nil {
+		return err
+	}
+	client, err := h.client()
+	if err != nil {
+		return err
+	}
+	parts := []string{name}
+	if name == ovs {
+		parts = []string{vswitchd, ovsdbServer}
+	}
+	for _, part := range parts {
+		if err := stop(ctx, client, part, signal); err != nil {
+			return fmt.Errorf("%s: %w", h.Name, err)
+		}
+	}
+	return nil
+}
+
+const stopPatience = 15 * time.Second
+
+func stop(ctx context.Context, c *hostinit.Client, name string, signal syscall.Signal) error {
+	late := errs.New(errs.Timeout, "%s had not ended %s after %s", name, stopPatience, signal)
+	patient, cancel := context.WithTimeoutCause(ctx, stopPatience, late)
+	defer cancel()
+	_, err := c.Stop(patient, name, signal)
+	if err == nil || patient.Err() == nil || ctx.Err() != nil {
+		return err
+	}
+	_, err = c.Stop(ctx, name, syscall.SIGKILL)
+	return errors.Join(late, err)
+}
+
+// RestartDaemon ends a daemon by a signal and starts it again. Restarting ovs means
+// ovs-vswitchd: its database goes on, as when the package is upgraded.
+func (h *Host) RestartDaemon(ctx context.Context, name string, signal syscall.Signal) error {
+	if name == ovs {
+		name = vswitchd
+	}
+	if err := h.StopDaemon(ctx, name, signal); err != nil {
+		return err
+	}
+	return h.StartDaemon(ctx, name)
+}
+
+// daemon is the command line of a Contiv daemon or of etcd.
+func (h *Host) daemon(name string) hostinit.Daemon {
+	d := hostinit.Daemon{Name: name, Log: logPath(name)}
+	switch name {
+	case netmaster:
+		d.Args = h.netmasterArgs()
+	case netplugin:
+		d.Args = h.netpluginArgs()
+	case etcd:
+		d.Args = h.etcdArgs()
+	}
+	return d
+}
+
+// launch starts a daemon through the host's init.
+func (h *Host) launch(ctx context.Context, d hostinit.Daemon) error {
+	client, err := h.client()
+	if err != nil {
+		return err
+	}
+	if _, err := client.Start(ctx, d); err != nil {
+		return fmt.Errorf("%s: %w", h.Name, err)
+	}
+	return nil
+}
+
+// probe asks a daemon once whether it is ready.
+func (h *Host) probe(ctx context.Context, daemon string) error {
+	switch daemon {
+	case ovsdbServer:
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, "unix", fmt.Sprintf("/proc/%d/root/run/openvswitch/db.sock", h.pid))
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	case netmaster:
+		return h.ask(ctx, "http://127.0.0.1:9999/readyz")
+	case netplugin:
+		return h.ask(ctx, "http://127.0.0.1:9090/readyz")
+	}
+	return h.ask(ctx, "http://127.0.0.1:2379/health") // etcd
+}
+
+// askAgain is how often a daemon that starts is asked whether it is ready: none of
+// them says so unasked.
+const askAgain = 10 * time.Millisecond
+
+// awaitReady waits until a daemon says it is ready. It fails at once when the daemon
+// ends, and with the daemon's own reason when ctx does.
+func (h *Host) awaitReady(ctx context.Context, name string) error {
+	client, err := h.client()
+	if err != nil {
+		return err
+	}
+	asking, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		status, err := client.Exit(asking, name)
+		if err != nil {
+			return // asking has ended
+		}
+		cancel(errs.New(errs.Unavailable, "it ended: %s", status.Exit))
+	}()
+	tick := time.NewTicker(askAgain)
+	defer tick.Stop()
+	reason := errors.New("no answer yet")
+	for {
+		if err := h.probe(asking, name); err == nil {
+			return nil
+		} else if asking.Err() == nil {
+			reason = err
+		}
+		select {
+		case <-tick.C:
+		case <-asking.Done():
+			return fmt.Errorf("%s: wait for %s to be ready: %w (last answer: %v)\n%s",
+				h.Name, name, context.Cause(asking), reason, h.logTail(name))
+		}
+	}
+}
+
+func (h *Host) ask(ctx context.Context, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := h.HTTP().Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(body)))
+	}
+	return nil
+}

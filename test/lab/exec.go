@@ -1,0 +1,65 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Start starts a command in a container, or in a host. The caller waits for it.
+func (l *Lab) Start(ctx context.Context, name string, std Stdio, args ...string) (*exec.Cmd, error) {
+	if h, err := l.Host(name); err == nil {
+		return h.Start(ctx, std, args...)
+	}
+	h, netns, err := l.place(name)
+	if err != nil {
+		return nil, err
+	}
+	return h.startIn(ctx, netns, std, args...)
+}
+
+// Output runs a command in a container, or in a host, and returns what it prints.
+func (l *Lab) Output(ctx context.Context, name string, args ...string) (string, error) {
+	if h, err := l.Host(name); err == nil {
+		return h.Output(ctx, args...)
+	}
+	h, netns, err := l.place(name)
+	if err != nil {
+		return "", err
+	}
+	return h.outputIn(ctx, netns, args...)
+}
+
+func (l *Lab) place(container string) (*Host, string, error) {
+	c, err := l.Container(container)
+	if errs.Is(err, errs.NotFound) {
+		return nil, "", errs.New(errs.NotFound, "%q is neither a host nor an attached container", container)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	h, err := l.Host(c.Host)
+	return h, c.Netns, err
+}
+
+// Netctl runs netctl on the first host that is up, in the manner of Run.
+func (l *Lab) Netctl(ctx context.Context, std Stdio, args ...string) error {
+	for _, h := range l.hosts {
+		if h.pid != 0 {
+			return h.Run(ctx, std, append([]string{"netctl"}, args...)...)
+		}
+	}
+	return errs.New(errs.Unavailable, "no host is running")
+}
+
+// NetctlOutput runs netctl and returns what it prints.
+func (l *Lab) NetctlOutput(ctx context.Context, args ...string) (string, error) {
+	var out, stderr strings.Builder
+	if err := l.Netctl(ctx, Stdio{Out: &out, Err: &stderr}, args...); err != nil {
+		return out.String(), fmt.Errorf("netctl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return out.String(), nil
+}
