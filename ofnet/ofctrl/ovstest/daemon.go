@@ -1,0 +1,114 @@
+package ovstest
+
+import (
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netns"
+)
+
+// daemon is a child process that runs until it is ended.
+type daemon struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+	once sync.Once
+}
+
+// start runs a daemon of Open vSwitch in the switch's namespace.
+func (s *Switch) start(name string, args ...string) *daemon {
+	s.t.Helper()
+	c := exec.Command(name, append(args, "--log-file="+s.path(name+".log"), "-vconsole:off", "--pidfile="+s.path(name+".pid"))...)
+	c.Env = s.env()
+	c.Dir = s.dir
+	// The kernel ends the daemon if the test process dies without its clean-up.
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var err error
+	s.InNamespace(func() { err = c.Start() })
+	if err != nil {
+		s.t.Fatalf("start %s (Debian package openvswitch-switch): %v", name, err)
+	}
+	d := &daemon{cmd: c, done: make(chan struct{})}
+	go func() {
+		c.Wait() //nolint:errcheck // ended by a signal
+		close(d.done)
+	}()
+	return d
+}
+
+// end sends a signal, waits, and kills what does not listen.
+func (d *daemon) end(sig syscall.Signal) {
+	d.once.Do(func() {
+		d.cmd.Process.Signal(sig) //nolint:errcheck // it may be gone
+		t := time.NewTimer(10 * time.Second)
+		defer t.Stop()
+		select {
+		case <-d.done:
+		case <-t.C:
+			d.cmd.Process.Kill() //nolint:errcheck // it may be gone
+			<-d.done
+		}
+	})
+}
+
+// newNamespace makes a network namespace that lives as long as its handle.
+func newNamespace(t testing.TB) netns.NsHandle {
+	t.Helper()
+	ns := netns.None()
+	err := onThread(func() (err error) {
+		ns, err = netns.New()
+		return err
+	})
+	if err != nil {
+		t.Fatalf("make a network namespace (needs root): %v", err)
+	}
+	return ns
+}
+
+// InNamespace runs f on a thread that is in the switch's network namespace. What f
+// starts stays there; goroutines that f starts do not.
+func (s *Switch) InNamespace(f func()) {
+	s.t.Helper()
+	err := onThread(func() error {
+		if err := netns.Set(s.ns); err != nil {
+			return err
+		}
+		f()
+		return nil
+	})
+	if err != nil {
+		s.t.Fatalf("enter the switch's network namespace: %v", err)
+	}
+}
+
+// Namespace is the handle of the switch's network namespace, open until the test ends.
+func (s *Switch) Namespace() netns.NsHandle { return s.ns }
+
+// onThread runs f on a thread of its own and puts the thread back into the namespace
+// that it came from. It runs in another goroutine so that f cannot be moved.
+func onThread(f func() error) error {
+	err := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		home, e := netns.Get()
+		if e != nil {
+			runtime.UnlockOSThread()
+			err <- e
+			return
+		}
+		defer home.Close()
+		e = f()
+		if back := netns.Set(home); back != nil {
+			// The thread is of no use to anyone else: leave it locked, so that it
+			// ends with this goroutine.
+			err <- back
+			return
+		}
+		runtime.UnlockOSThread()
+		err <- e
+	}()
+	return <-err
+}

@@ -1,0 +1,191 @@
+package ovstest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netns"
+)
+
+// startTimeout bounds the start and each command. It is generous because the
+// machine may be busy; nothing waits for it when all is well.
+const startTimeout = 60 * time.Second
+
+// schema is where Debian's package puts the database schema.
+const schema = "/usr/share/openvswitch/vswitch.ovsschema"
+
+// Switch is a running Open vSwitch. Its methods fail the test when something is
+// wrong, so they belong to the test's goroutine.
+type Switch struct {
+	t      testing.TB
+	dir    string
+	ns     netns.NsHandle
+	db, vs *daemon
+}
+
+// Start runs an Open vSwitch without bridges until the test ends.
+func Start(t testing.TB) *Switch {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ovs") // short: it holds sockets, whose paths are bounded
+	if err != nil {
+		t.Fatalf("make a directory for the switch: %v", err)
+	}
+	s := &Switch{t: t, dir: dir, ns: netns.None()}
+	t.Cleanup(s.stop)
+	s.ns = newNamespace(t)
+	s.run("ovsdb-tool", "create", s.path("conf.db"), schema)
+	s.db = s.start("ovsdb-server", s.path("conf.db"), "--remote=punix:"+s.DBSocket(),
+		"--unixctl="+s.path("ovsdb-server.ctl"))
+	s.Vsctl("--no-wait", "init")
+	s.startSwitch()
+	return s
+}
+
+// startSwitch runs ovs-vswitchd and waits until it has read the database.
+func (s *Switch) startSwitch() {
+	s.t.Helper()
+	s.vs = s.start("ovs-vswitchd", "unix:"+s.DBSocket(), "--disable-system",
+		"--unixctl="+s.path("ovs-vswitchd.ctl"))
+	s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovstest=1")
+}
+
+// Restart ends ovs-vswitchd with a signal and runs it again: flows, groups and
+// meters are gone, bridges and ports are made anew from the database.
+func (s *Switch) Restart(sig syscall.Signal) {
+	s.t.Helper()
+	s.vs.end(sig)
+	s.Vsctl("--no-wait", "remove", "Open_vSwitch", ".", "external_ids", "ovstest")
+	s.startSwitch()
+}
+
+// stop ends the daemons and removes what they left.
+func (s *Switch) stop() {
+	for _, d := range []*daemon{s.vs, s.db} {
+		if d != nil {
+			d.end(syscall.SIGTERM)
+		}
+	}
+	if s.t.Failed() {
+		s.t.Logf("end of the log of ovs-vswitchd:\n%s", tail(s.path("ovs-vswitchd.log"), 4096))
+	}
+	if s.ns.IsOpen() {
+		s.ns.Close()
+	}
+	os.RemoveAll(s.dir)
+}
+
+func (s *Switch) path(name string) string { return filepath.Join(s.dir, name) }
+
+// RunDir is the directory of the sockets (OVS_RUNDIR).
+func (s *Switch) RunDir() string { return s.dir }
+
+// DBSocket is the path of the OVSDB server's unix socket.
+func (s *Switch) DBSocket() string { return s.path("db.sock") }
+
+// Target is the address of a bridge's management socket for ofctrl.Config.
+func (s *Switch) Target(bridge string) string { return "unix:" + s.path(bridge+".mgmt") }
+
+// AddBridge makes a bridge with the userspace datapath that forwards nothing by
+// itself (fail mode secure). More settings follow as arguments of "ovs-vsctl set
+// Bridge NAME".
+func (s *Switch) AddBridge(name string, settings ...string) {
+	s.t.Helper()
+	args := []string{
+		"add-br", name, "--", "set", "Bridge", name, "datapath_type=netdev", "fail_mode=secure",
+		"protocols=OpenFlow10,OpenFlow13,OpenFlow14,OpenFlow15",
+	}
+	s.Vsctl(append(args, settings...)...)
+}
+
+// AddDummyPort adds a port that carries no packets, with a fixed OpenFlow number:
+// enough for flows and traces that name it.
+func (s *Switch) AddDummyPort(bridge, name string, ofport string) {
+	s.t.Helper()
+	s.Vsctl("add-port", bridge, name, "--", "set", "Interface", name, "type=internal", "ofport_request="+ofport)
+}
+
+// Vsctl runs ovs-vsctl and returns its output.
+func (s *Switch) Vsctl(args ...string) string {
+	s.t.Helper()
+	return s.run("ovs-vsctl", append([]string{"--db=unix:" + s.DBSocket(), "--retry"}, args...)...)
+}
+
+// Ofctl runs "ovs-ofctl -O OpenFlow13" with a command on a bridge and returns its
+// output: Ofctl("dump-flows", "br0"), Ofctl("add-flow", "br0", "actions=drop").
+func (s *Switch) Ofctl(command, bridge string, args ...string) string {
+	s.t.Helper()
+	out, err := s.TryOfctl(command, bridge, args...)
+	if err != nil {
+		s.t.Fatalf("ovs-ofctl %s %s %s: %v\n%s", command, bridge, strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// TryOfctl is Ofctl for commands that may be refused.
+func (s *Switch) TryOfctl(command, bridge string, args ...string) (string, error) {
+	s.t.Helper()
+	return s.try("ovs-ofctl", append([]string{"-O", "OpenFlow13", command, s.Target(bridge)}, args...)...)
+}
+
+// Appctl runs ovs-appctl on ovs-vswitchd and returns its output.
+func (s *Switch) Appctl(args ...string) string {
+	s.t.Helper()
+	return s.run("ovs-appctl", append([]string{"-t", s.path("ovs-vswitchd.ctl")}, args...)...)
+}
+
+// Trace returns what ofproto/trace says of a packet, given in the syntax of flows.
+// More arguments, such as "--ct-next" and "trk,est", go before the bridge.
+func (s *Switch) Trace(bridge, packet string, options ...string) string {
+	s.t.Helper()
+	return s.Appctl(append(append([]string{"ofproto/trace"}, options...), bridge, packet)...)
+}
+
+// DumpFlows returns the flows of a bridge as "ovs-ofctl --no-stats dump-flows" prints
+// them, without the heading and without leading blanks.
+func (s *Switch) DumpFlows(bridge string) []string {
+	s.t.Helper()
+	var lines []string
+	for line := range strings.Lines(s.run("ovs-ofctl", "-O", "OpenFlow13", "--no-stats", "dump-flows", s.Target(bridge))) {
+		if line = strings.TrimSpace(line); strings.Contains(line, "actions=") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func (s *Switch) run(name string, args ...string) string {
+	s.t.Helper()
+	out, err := s.try(name, args...)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (s *Switch) try(name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	c := exec.CommandContext(ctx, name, args...)
+	c.Env = s.env()
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
+
+func (s *Switch) env() []string {
+	return append(os.Environ(), "OVS_RUNDIR="+s.dir, "OVS_DBDIR="+s.dir, "OVS_LOGDIR="+s.dir, "OVS_SYSCONFDIR="+s.dir)
+}
+
+func tail(path string, n int) []byte {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return bytes.TrimSpace(b[max(0, len(b)-n):])
+}
