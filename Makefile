@@ -1,0 +1,72 @@
+# Contiv: build, test, try out. `make help` lists the targets.
+
+GO       ?= go
+BIN      := bin
+DESTDIR  ?=
+PREFIX   ?= /usr/local
+# Packages that run together: more only fight over the processors.
+JOBS     ?= 2
+PACKAGES ?= ./...
+FUZZTIME ?= 30s
+
+export CGO_ENABLED := 0
+# Tests that need the binaries find them here instead of building their own.
+export CONTIV_BIN  := $(CURDIR)/$(BIN)
+
+.PHONY: build test test-long race fuzz bench demo demo-down lint deps fmt install clean help
+.DEFAULT_GOAL := build
+
+build: ## build the binaries into bin/
+	@mkdir -p $(BIN)
+	$(GO) build -trimpath -buildvcs=false -ldflags "$$(scripts/version-flags)" -o $(BIN)/ ./cmd/... ./test/lab/contiv-lab
+
+test: deps build ## run all tests (as root), in less than 30 minutes
+	$(GO) run ./scripts/gotest -p $(JOBS) -timeout 25m $(PACKAGES)
+
+test-long: test race fuzz ## the same, then the race detector, long tests and fuzzing
+
+race: build ## run all tests with the race detector, long tests included
+	scripts/deps long
+	CGO_ENABLED=1 CONTIV_LONG=1 $(GO) run ./scripts/gotest -race -p $(JOBS) -timeout 60m $(PACKAGES)
+
+fuzz: ## fuzz every target for FUZZTIME
+	scripts/fuzz $(FUZZTIME)
+
+bench: deps build ## run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 60m $(PACKAGES)
+
+demo: deps build ## bring up three hosts and show containers talking across them
+	scripts/demo
+
+demo-down: ## remove what make demo made
+	scripts/demo down
+
+lint: ## vet, staticcheck, gofumpt, the project's own rules
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
+	$(GO) run ./scripts/housecheck
+	bash -n scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
+
+deps: ## install the Debian packages that are missing
+	scripts/deps
+
+fmt: ## format the source
+	$(GO) tool gofumpt -w .
+
+install: build ## install binaries, units and sample settings below DESTDIR
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)/opt/cni/bin $(DESTDIR)/etc/contiv $(DESTDIR)/usr/lib/systemd/system $(DESTDIR)/usr/lib/sysusers.d
+	install -m 755 $(BIN)/netmaster $(BIN)/netplugin $(BIN)/netctl $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BIN)/contivk8s $(DESTDIR)/opt/cni/bin/
+	sed 's|@BIN@|$(PREFIX)/bin|' scripts/systemd/netmaster.service > $(DESTDIR)/usr/lib/systemd/system/netmaster.service
+	sed 's|@BIN@|$(PREFIX)/bin|' scripts/systemd/netplugin.service > $(DESTDIR)/usr/lib/systemd/system/netplugin.service
+	install -m 644 scripts/systemd/contiv.sysusers $(DESTDIR)/usr/lib/sysusers.d/contiv.conf
+	@for f in netmaster netplugin; do \
+		if [ -e $(DESTDIR)/etc/contiv/$$f.env ]; then echo "$(DESTDIR)/etc/contiv/$$f.env is kept as it is"; \
+		else install -m 640 scripts/systemd/$$f.env $(DESTDIR)/etc/contiv/$$f.env; fi; done
+
+clean: ## remove what was built
+	rm -rf $(BIN) dist
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
