@@ -1,0 +1,179 @@
+package intent
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/ipam"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// modeSwarm is the cluster mode in which docker asks for a gateway before the network
+// exists.
+const modeSwarm = "swarm-mode"
+
+// AllocAddress hands out an address before its endpoint exists, and reserves it until
+// CreateEndpoint takes it over or ReleaseAddress gives it back.
+func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressRequest) (masterapi.AllocAddressResponse, error) {
+	none := masterapi.AllocAddressResponse{}
+	pool, err := parsePool(req.AddressPool)
+	if err != nil {
+		return none, err
+	}
+	return submit[masterapi.AllocAddressResponse](ctx, e.writer, false, func(x *tx) (reply, error) {
+		answer := func(a netip.Addr, bits int) reply {
+			return func(int64) any {
+				return masterapi.AllocAddressResponse{NetworkID: req.NetworkID, IPv4Address: netip.PrefixFrom(a, bits).String()}
+			}
+		}
+		s, owner, ok := findSpace(x, req.NetworkID, pool)
+		if !ok {
+			if e.cfg.ClusterMode != modeSwarm || !pool.prefix.IsValid() {
+				return nil, errs.New(errs.NotFound, "network not found: %q, pool %q", req.NetworkID, req.AddressPool)
+			}
+			first := pool.prefix.Addr()
+			if first.Is4() {
+				first = first.Next()
+			}
+			return answer(first, pool.prefix.Bits()), nil
+		}
+		host, _, _ := strings.Cut(req.PreferredIPv4Address, "/")
+		want, _ := parseAddr(host)
+		var a netip.Addr
+		bits := s.Config().Subnet.Prefix.Bits()
+		if v6 := want.Is6() || !want.IsValid() && pool.prefix.IsValid() && pool.prefix.Addr().Is6(); v6 {
+			a, err = pick6(x, s, req.PreferredIPv4Address, freeOnly)
+			bits = s.Config().Subnet6.Bits()
+		} else {
+			a, err = pick4(x, s, owner, req.PreferredIPv4Address, freeOnly)
+		}
+		if err != nil {
+			return nil, err
+		}
+		err = x.claimAddress(s.Config().Name, a.String(), ownerReserved+req.NetworkID)
+		return answer(a, bits), err
+	})
+}
+
+// ReleaseAddress gives back an address that AllocAddress has handed out. What is free,
+// belongs to an endpoint, or is a gateway stays as it is, without an error.
+func (e *Engine) ReleaseAddress(ctx context.Context, req masterapi.ReleaseAddressRequest) error {
+	id, poolText, _ := strings.Cut(req.NetworkID, "|")
+	pool, err := parsePool(poolText)
+	if err != nil {
+		return err
+	}
+	host, _, _ := strings.Cut(req.IPv4Address, "/")
+	a, ok := parseAddr(host)
+	if !ok {
+		return errs.New(errs.Invalid, "IPv4Address %q is no IP address", req.IPv4Address)
+	}
+	_, err = submit[struct{}](ctx, e.writer, false, func(x *tx) (reply, error) {
+		if s, _, ok := findSpace(x, id, pool); ok {
+			net := s.Config().Name
+			if claim, ok := x.addrs.get(claimKey{net, a.String()}); ok && strings.HasPrefix(claim.Owner, ownerReserved) {
+				x.freeAddress(net, a.String(), claim.Owner)
+			}
+		}
+		return func(int64) any { return struct{}{} }, nil
+	})
+	return err
+}
+
+// addressPool is a subnet by which docker names a network: ADDRESS/LENGTH[:TENANT].
+type addressPool struct {
+	prefix netip.Prefix
+	tenant string
+}
+
+// parsePool reads the text of an address pool; nothing is the zero pool.
+func parsePool(s string) (addressPool, error) {
+	if s == "" {
+		return addressPool{}, nil
+	}
+	slash := strings.LastIndexByte(s, '/')
+	if slash < 0 {
+		return addressPool{}, errs.New(errs.Invalid, "AddressPool %q is no subnet: expected ADDRESS/LENGTH", s)
+	}
+	length, tenant, _ := strings.Cut(s[slash+1:], ":")
+	a, ok := parseAddr(s[:slash])
+	n, err := strconv.Atoi(length)
+	p := netip.PrefixFrom(a, n)
+	if !ok || err != nil || !p.IsValid() {
+		return addressPool{}, errs.New(errs.Invalid, "AddressPool %q is no subnet: expected ADDRESS/LENGTH", s)
+	}
+	return addressPool{prefix: p.Masked(), tenant: tenant}, nil
+}
+
+// findSpace finds the addresses that a request means: those of network
+// <net>.<tenant>, of group <net>:<group>.<tenant> (whose pool has the returned owner),
+// or, without an id, of the network that has the pool as its subnet. If several
+// tenants have such a network, the one whose id comes first is meant.
+func findSpace(x *tx, id string, pool addressPool) (s *ipam.Space, owner string, ok bool) {
+	if id == "" {
+		return spaceOfPool(x, pool)
+	}
+	net, rest, isGroup := strings.Cut(id, ":")
+	if !isGroup {
+		s, ok = x.spaces[id]
+		return s, "", ok
+	}
+	// Names may contain dots: take the reading under which network and group exist.
+	for i := range len(rest) {
+		if rest[i] != '.' {
+			continue
+		}
+		group, tenant := rest[:i], rest[i+1:]
+		g, found := x.groups.get(modelKey(tenant, group))
+		if found && g.NetworkName == net {
+			s, ok = x.spaces[state.NetworkID(net, tenant)]
+			return s, ownerGroup(state.GroupID(group, tenant)), ok
+		}
+	}
+	return nil, "", false
+}
+
+func spaceOfPool(x *tx, pool addressPool) (s *ipam.Space, owner string, ok bool) {
+	var ids []string
+	for id, s := range x.spaces {
+		cfg := s.Config()
+		if !pool.prefix.IsValid() || pool.prefix != cfg.Subnet.Prefix && pool.prefix != cfg.Subnet6 {
+			continue
+		}
+		if rec, ok := x.netStates.get(id); ok && (pool.tenant == "" || pool.tenant == rec.Tenant) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, "", false
+	}
+	return x.spaces[slices.Min(ids)], "", true
+}
+
+// spaceConfig reads a network's addressing from its record.
+func spaceConfig(rec *state.Network) (ipam.Config, error) {
+	cfg := ipam.Config{Name: rec.ID}
+	r, ok := contivmodel.ParseRange(rec.IPAddrRange)
+	a, fine := contivmodel.ParseIP4(rec.SubnetIP)
+	if !ok || !fine || rec.SubnetLen < 8 || rec.SubnetLen > 31 {
+		return cfg, errs.New(errs.Invalid, "subnet %s/%d with range %q is not valid", rec.SubnetIP, rec.SubnetLen, rec.IPAddrRange)
+	}
+	cfg.Subnet = contivmodel.Subnet{Prefix: netip.PrefixFrom(a, int(rec.SubnetLen)).Masked(), Range: r}
+	if !cfg.Subnet.Prefix.Contains(r.First) || !cfg.Subnet.Prefix.Contains(r.Last) {
+		return cfg, errs.New(errs.Invalid, "range %s leaves subnet %s", r, cfg.Subnet.Prefix)
+	}
+	if rec.IPv6Subnet != "" {
+		p, ok := contivmodel.ParseCIDR6(rec.IPv6Subnet + "/" + strconv.Itoa(int(rec.IPv6Len)))
+		if !ok {
+			return cfg, errs.New(errs.Invalid, "IPv6 subnet %s/%d is not valid", rec.IPv6Subnet, rec.IPv6Len)
+		}
+		cfg.Subnet6 = p
+	}
+	return cfg, nil
+}

@@ -1,0 +1,316 @@
+package intent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"strings"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/ipam"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// defaultACIGroup is the group of endpoints that name none, in ACI mode.
+const defaultACIGroup = "default-group"
+
+// maxIDPart bounds what becomes part of an endpoint's id.
+const maxIDPart = 256
+
+// EndpointChange is an endpoint's record and the store revision at which it, or its
+// end, can be seen.
+type EndpointChange struct {
+	Endpoint state.Endpoint
+	Revision int64
+}
+
+// CreateEndpoint gives a container an endpoint in a network, with an IPv4 address and,
+// if the network has an IPv6 subnet, an IPv6 address: the ones asked for, or of the
+// group's pool, or of the network. An endpoint that exists is returned as it is.
+func (e *Engine) CreateEndpoint(ctx context.Context, req masterapi.CreateEndpointRequest) (EndpointChange, error) {
+	return submit[EndpointChange](ctx, e.writer, false, func(x *tx) (reply, error) {
+		netID := state.NetworkID(req.NetworkName, req.TenantName)
+		id, err := endpointID(netID, req.ConfigEP)
+		if err != nil {
+			return nil, err
+		}
+		ep, ok := x.endpoints.get(id)
+		switch {
+		case !ok:
+			if ep, err = newEndpoint(x, id, netID, req); err != nil {
+				return nil, err
+			}
+		case req.ConfigEP.Container != "" && (ep.NetID != netID || ep.EndpointID != req.ConfigEP.Container):
+			return nil, errs.New(errs.Conflict, "endpoint id %s is taken by endpoint %s of network %s", id, ep.EndpointID, ep.NetID)
+		}
+		return func(rev int64) any {
+			if r, ok := x.endpoints.base[id]; ok && r.v == ep {
+				rev = r.rev
+			}
+			return EndpointChange{Endpoint: *ep, Revision: rev}
+		}, nil
+	})
+}
+
+// endpointID is the network's id and the container's, or for an endpoint of a host
+// itself the host's label and a fixed suffix.
+func endpointID(netID string, ep masterapi.ConfigEP) (string, error) {
+	for _, part := range []struct{ field, text string }{{"Container", ep.Container}, {"Host", ep.Host}} {
+		if len(part.text) > maxIDPart || strings.ContainsFunc(part.text, func(r rune) bool { return r <= ' ' || r == '/' || r > '~' }) {
+			return "", errs.New(errs.Invalid, "ConfigEP.%s %.40q is no id: expected up to %d printable ASCII characters without slash", part.field, part.text, maxIDPart)
+		}
+	}
+	if ep.Container != "" {
+		return state.EndpointID(netID, ep.Container), nil
+	}
+	if ep.Host == "" {
+		return "", errs.New(errs.Invalid, "ConfigEP names neither Container nor Host")
+	}
+	return ep.Host + "-native-intf", nil
+}
+
+// newEndpoint plans an endpoint with its addresses.
+func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (*state.Endpoint, error) {
+	net, ok := x.netStates.get(netID)
+	space := x.spaces[netID]
+	if !ok || space == nil {
+		return nil, errs.New(errs.NotFound, "key not found: network %s", netID)
+	}
+	ep := &state.Endpoint{
+		ID: id, NetID: netID, EndpointID: req.ConfigEP.Container, ServiceName: req.ConfigEP.ServiceName,
+		HomingHost: req.ConfigEP.Host, EPCommonName: req.EPCommonName,
+	}
+	if ep.ServiceName == "" && aci(x) {
+		ep.ServiceName = defaultACIGroup
+	}
+	pool := ""
+	if ep.ServiceName != "" && net.NwType == state.NetworkData {
+		gid := state.GroupID(ep.ServiceName, req.TenantName)
+		g, ok := x.grpStates.get(gid)
+		switch {
+		case !ok:
+			return nil, errs.New(errs.NotFound, "key not found: endpoint group %s", gid)
+		case g.NetworkName != net.NetworkName:
+			return nil, errs.New(errs.Invalid, "endpoint group %s belongs to network %s, not %s", gid, g.NetworkName, net.NetworkName)
+		}
+		ep.EndpointGroupID, ep.EndpointGroupKey = g.EndpointGroupID, gid
+		pool = ownerGroup(gid)
+	}
+	v4, err := pick4(x, space, pool, req.ConfigEP.IPAddress, reservedToo)
+	if err != nil {
+		return nil, err
+	}
+	bindAddress(x, netID, v4, id)
+	ep.IPAddress, ep.MacAddress = v4.String(), macOf(v4)
+	if space.Config().Subnet6.IsValid() || req.ConfigEP.IPv6Address != "" {
+		v6, err := pick6(x, space, req.ConfigEP.IPv6Address, reservedToo)
+		if err != nil {
+			return nil, err
+		}
+		bindAddress(x, netID, v6, id)
+		ep.IPv6Address = v6.String()
+	}
+	x.endpoints.put(x, id, ep)
+	return ep, nil
+}
+
+// macOf makes the MAC address that belongs to an IPv4 address, so that an address
+// always has the same one: 02:02 and its four bytes.
+func macOf(a netip.Addr) string {
+	b := a.As4()
+	return fmt.Sprintf("02:02:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
+}
+
+// bindAddress gives an address that pick4 or pick6 returned to an endpoint, taking it
+// over from a reservation if there is one.
+func bindAddress(x *tx, net string, addr netip.Addr, endpoint string) {
+	if s := x.spaces[net]; s.Take(addr) {
+		x.onUndo(func() { s.Free(addr) })
+	}
+	x.addrs.put(x, claimKey{net, addr.String()}, &state.AddressClaim{Owner: ownerEndpoint(endpoint)})
+}
+
+// DeleteEndpoint removes an endpoint and returns its addresses. A network or group
+// that is gone does not matter.
+func (e *Engine) DeleteEndpoint(ctx context.Context, req masterapi.DeleteEndpointRequest) (EndpointChange, error) {
+	id := state.EndpointID(state.NetworkID(req.NetworkName, req.TenantName), req.EndpointID)
+	return submit[EndpointChange](ctx, e.writer, false, func(x *tx) (reply, error) {
+		ep, ok := x.endpoints.get(id)
+		if !ok {
+			return nil, errs.New(errs.NotFound, "key not found: endpoint %s", id)
+		}
+		x.endpoints.del(x, id)
+		for _, addr := range []string{ep.IPAddress, ep.IPv6Address} {
+			if addr != "" {
+				x.freeAddress(ep.NetID, addr, ownerEndpoint(id))
+			}
+		}
+		return func(rev int64) any { return EndpointChange{Endpoint: *ep, Revision: rev} }, nil
+	})
+}
+
+// UpdateEndpoint notes what a container runtime tells about the container of an
+// endpoint when it starts: labels, which are added to what is there, container id and
+// name. Other events, and containers of no endpoint, change nothing.
+func (e *Engine) UpdateEndpoint(ctx context.Context, req masterapi.UpdateEndpointRequest) error {
+	if req.Event != "start" {
+		return nil
+	}
+	_, err := submit[struct{}](ctx, e.writer, false, func(x *tx) (reply, error) {
+		done := func(int64) any { return struct{}{} }
+		ep := endpointOfContainer(x, req)
+		if ep == nil {
+			return done, nil
+		}
+		upd := *ep
+		upd.Labels = maps.Clone(ep.Labels)
+		if upd.Labels == nil && len(req.Labels) > 0 {
+			upd.Labels = map[string]string{}
+		}
+		maps.Copy(upd.Labels, req.Labels)
+		if req.ContainerID != "" {
+			upd.ContainerID = req.ContainerID
+		}
+		if req.EPCommonName != "" {
+			upd.EPCommonName = req.EPCommonName
+		}
+		if upd.ContainerID != ep.ContainerID || upd.EPCommonName != ep.EPCommonName || !maps.Equal(upd.Labels, ep.Labels) {
+			x.endpoints.put(x, ep.ID, &upd)
+		}
+		return done, nil
+	})
+	return err
+}
+
+// endpointOfContainer finds the endpoint of an event, whose Network is the name of a
+// network or of a group of it.
+func endpointOfContainer(x *tx, req masterapi.UpdateEndpointRequest) *state.Endpoint {
+	network := req.Network
+	if g, ok := x.groups.get(modelKey(req.Tenant, req.Network)); ok {
+		network = g.NetworkName
+	}
+	ep, _ := x.endpoints.get(state.EndpointID(state.NetworkID(network, req.Tenant), req.EndpointID))
+	return ep
+}
+
+// Which claimed addresses may be asked for.
+const (
+	freeOnly    = false
+	reservedToo = true // those that allocAddress has handed out, too
+)
+
+// pick4 returns the IPv4 address asked for, or the lowest free one: of the pool that
+// belongs to owner, or of the network if it has none.
+func pick4(x *tx, s *ipam.Space, owner, want string, takeOver bool) (netip.Addr, error) {
+	if want == "" {
+		return s.Next4(owner)
+	}
+	a, err := wanted(x, s, want, takeOver)
+	if err != nil {
+		return a, err
+	}
+	if !a.Is4() {
+		return a, errs.New(errs.Invalid, "%s is no IPv4 address", want)
+	}
+	p, inside := s.PoolOf(a)
+	switch {
+	case inside && p.Owner != owner:
+		return a, errs.New(errs.Conflict, "Address already in use: %s is in the pool %s of %s", a, p.Range, p.Owner)
+	case !inside && s.HasPool(owner):
+		return a, errs.New(errs.Invalid, "requested address is out of range: %s is not in the pool of %s", a, owner)
+	}
+	return a, nil
+}
+
+// pick6 returns the IPv6 address asked for, or the next free one.
+func pick6(x *tx, s *ipam.Space, want string, takeOver bool) (netip.Addr, error) {
+	if want != "" {
+		a, err := wanted(x, s, want, takeOver)
+		if err == nil && !a.Is6() {
+			err = errs.New(errs.Invalid, "%s is no IPv6 address", want)
+		}
+		return a, err
+	}
+	a, err := s.Next6()
+	if err != nil {
+		return a, err
+	}
+	last := s.Last6()
+	s.SetLast6(a)
+	x.onUndo(func() { s.SetLast6(last) })
+	return a, nil
+}
+
+// wanted checks an address that was asked for, written with or without a length.
+func wanted(x *tx, s *ipam.Space, text string, takeOver bool) (netip.Addr, error) {
+	host, _, _ := strings.Cut(text, "/")
+	a, ok := parseAddr(host)
+	if !ok {
+		return a, errs.New(errs.Invalid, "%q is no IP address", text)
+	}
+	if claim, ok := x.addrs.get(claimKey{s.Config().Name, a.String()}); ok {
+		if takeOver && strings.HasPrefix(claim.Owner, ownerReserved) {
+			return a, nil
+		}
+		return a, errs.New(errs.Conflict, "Address already in use: %s of network %s belongs to %s", a, s.Config().Name, claim.Owner)
+	}
+	return a, s.Check(a)
+}
+
+// InspectEndpoint finds the endpoint that a search text names: one whose endpoint id,
+// container id or name is the text, else begins with it, else contains it.
+func (e *Engine) InspectEndpoint(ctx context.Context, search string) (*contivmodel.EndpointInspection, error) {
+	ep := e.findEndpoint(search)
+	if ep == nil {
+		return nil, errs.New(errs.NotFound, "%s not found", contivmodel.EndpointType)
+	}
+	hosts, err := e.vteps(ctx)
+	if err != nil {
+		return nil, err
+	}
+	oper := contivmodel.NewEndpointOper(ep, hosts[ep.HomingHost])
+	oper.Key = search
+	if oper.VirtualPort, err = e.virtualPort(ctx, ep.ID); err != nil {
+		return nil, err
+	}
+	return &contivmodel.EndpointInspection{Oper: oper}, nil
+}
+
+// findEndpoint prefers, among endpoints that match equally well, the lowest id.
+func (e *Engine) findEndpoint(search string) *state.Endpoint {
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var best *state.Endpoint
+	bestRank := noMatch
+	for _, r := range m.endpoints.base {
+		rank := noMatch
+		for _, text := range []string{r.v.ID, r.v.EndpointID, r.v.ContainerID, r.v.EPCommonName} {
+			rank = min(rank, match(text, search))
+		}
+		if rank < bestRank || rank == bestRank && best != nil && r.v.ID < best.ID {
+			best, bestRank = r.v, rank
+		}
+	}
+	return best
+}
+
+const noMatch = 3
+
+// match says how well text matches: 0 exactly, 1 at the beginning, 2 somewhere.
+func match(text, search string) int {
+	switch {
+	case text == "" || search == "":
+		return noMatch
+	case text == search:
+		return 0
+	case strings.HasPrefix(text, search):
+		return 1
+	case strings.Contains(text, search):
+		return 2
+	}
+	return noMatch
+}

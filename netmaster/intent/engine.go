@@ -1,0 +1,165 @@
+package intent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Config is what an Engine needs besides the store.
+type Config struct {
+	Log logrus.FieldLogger
+	// ClusterMode is docker, kubernetes, swarm-mode or test.
+	ClusterMode string
+	// FwdMode (bridge | routing) and Infra (default | aci | aci-opflex) are the settings
+	// a new cluster starts with.
+	FwdMode, Infra string
+}
+
+// Engine is the intent of one tenure. Safe for concurrent use.
+type Engine struct {
+	cfg    Config
+	store  objdb.Store
+	model  *model
+	writer *writer
+}
+
+// New reads the store, repairs claims nobody owns, creates what must exist (the global
+// settings, tenant default) and starts the writer, which ends with ctx, the tenure's.
+func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadership) (*Engine, error) {
+	e := &Engine{cfg: cfg, store: store, model: newModel()}
+	commits := &committer{store: store, lead: lead, log: cfg.Log}
+	// The mark comes first: it proves that this tenure lasts, and that no transaction of
+	// an earlier one can come between the reads below.
+	if err := commits.begin(ctx); err != nil {
+		return nil, err
+	}
+	l := loader{model: e.model, store: store, log: cfg.Log}
+	if err := l.load(ctx); err != nil {
+		return nil, err
+	}
+	if err := l.repair(ctx, commits); err != nil {
+		return nil, err
+	}
+	e.writer = &writer{
+		model: e.model, commits: commits, log: cfg.Log,
+		queue: make(chan *request, queueLength), stopped: make(chan struct{}),
+	}
+	go e.writer.run(ctx)
+	if err := e.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Done is closed when the writer has stopped: the tenure is over, or has been given up.
+func (e *Engine) Done() <-chan struct{} { return e.writer.stopped }
+
+// Collections returns the kinds of objects there are.
+func (e *Engine) Collections() []Collection {
+	return []Collection{e.tenants(), e.networks(), e.groups(), e.globals()}
+}
+
+// flagsKey holds the start-up settings the last leader was given. Only when an
+// operator has changed the flags since do they count against what users have set.
+const flagsKey = state.OperRoot + "netmaster/flags"
+
+// flags is the record under flagsKey.
+type flags struct {
+	FwdMode string `json:"fwd-mode"`
+	Infra   string `json:"nw-infra-type"`
+}
+
+// prepare creates what every cluster has.
+func (e *Engine) prepare(ctx context.Context) error {
+	given := flags{FwdMode: e.cfg.FwdMode, Infra: e.cfg.Infra}
+	if err := e.prepareGlobal(ctx, given); err != nil {
+		return fmt.Errorf("create the global settings: %w", err)
+	}
+	if _, err := e.tenants().Get(contivmodel.DefaultTenant); err != nil {
+		t := &contivmodel.Tenant{Key: contivmodel.DefaultTenant, TenantName: contivmodel.DefaultTenant}
+		if _, err := e.tenants().put(ctx, t); err != nil {
+			return fmt.Errorf("create tenant %s: %w", contivmodel.DefaultTenant, err)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) prepareGlobal(ctx context.Context, given flags) error {
+	g, exists := e.model.globals.base[contivmodel.GlobalName]
+	if !exists {
+		_, err := e.globals().put(ctx, &contivmodel.Global{
+			Key: contivmodel.GlobalName, Name: contivmodel.GlobalName,
+			ArpMode: contivmodel.DefaultArpMode, FwdMode: given.FwdMode, NetworkInfraType: given.Infra,
+			PvtSubnet: contivmodel.DefaultPvtSubnet, Vlans: contivmodel.DefaultVLANs, Vxlans: contivmodel.DefaultVXLANs,
+		})
+		if err != nil {
+			return err
+		}
+		return e.noteFlags(ctx, given)
+	}
+	if _, ok := e.model.settings.base[""]; !ok {
+		e.cfg.Log.Error("the settings record agents start from is gone, writing it anew")
+		same := *g.v
+		if _, err := e.globals().put(ctx, &same); err != nil {
+			return err
+		}
+	}
+	last, known, err := e.lastFlags(ctx)
+	if err != nil || known && last == given {
+		return err
+	}
+	want := *g.v
+	keep(&given.FwdMode, want.FwdMode)
+	keep(&given.Infra, want.NetworkInfraType)
+	if want.FwdMode != given.FwdMode || want.NetworkInfraType != given.Infra {
+		log := e.cfg.Log.WithFields(logrus.Fields{
+			"fwdMode": want.FwdMode, "fwdMode-flag": given.FwdMode, "infra": want.NetworkInfraType, "infra-flag": given.Infra,
+		})
+		want.FwdMode, want.NetworkInfraType = given.FwdMode, given.Infra
+		switch _, err := e.globals().put(ctx, &want); {
+		case errs.Is(err, errs.InUse):
+			log.WithError(err).Warn("flags differ from the stored settings, which stay: networks depend on them")
+		case err != nil:
+			return err
+		default:
+			log.Warn("flags differ from the stored settings and have replaced them")
+		}
+	}
+	return e.noteFlags(ctx, flags{FwdMode: e.cfg.FwdMode, Infra: e.cfg.Infra})
+}
+
+func (e *Engine) lastFlags(ctx context.Context) (last flags, known bool, err error) {
+	kv, err := e.store.Get(ctx, flagsKey)
+	if errs.Is(err, errs.NotFound) {
+		return last, false, nil
+	}
+	if err != nil {
+		return last, false, fmt.Errorf("read the last leader's flags: %w", err)
+	}
+	known = json.Unmarshal(kv.Value, &last) == nil
+	return last, known, nil
+}
+
+func (e *Engine) noteFlags(ctx context.Context, given flags) error {
+	text, err := json.Marshal(given)
+	if err != nil {
+		return fmt.Errorf("encode flags: %w", err)
+	}
+	txn := objdb.Txn{If: []objdb.Cmp{e.writer.commits.lead.Fence()}, Then: []objdb.Op{objdb.Put(flagsKey, text)}}
+	switch _, err := e.store.Commit(ctx, txn); {
+	case errors.Is(err, objdb.ErrCompareFailed):
+		return errNotLeader()
+	case err != nil:
+		return fmt.Errorf("note the flags: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package intent
+
+import (
+	"strings"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/ipam"
+	"github.com/contiv/netplugin/netmaster/tags"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+func (e *Engine) groups() *collection[contivmodel.EndpointGroup, contivmodel.EndpointGroupOper] {
+	return &collection[contivmodel.EndpointGroup, contivmodel.EndpointGroupOper]{
+		e: e, kind: contivmodel.EndpointGroupKind(), rows: e.model.groups,
+		create: createGroup,
+		update: updateGroup,
+		remove: removeGroup,
+		oper:   e.model.groupOper,
+	}
+}
+
+// createGroup checks a new group against its network and plans its record, its
+// number, its address pool and, in ACI mode, its VLAN.
+func createGroup(x *tx, g *contivmodel.EndpointGroup) error {
+	if _, ok := x.tenants.get(g.TenantName); !ok {
+		return errs.New(errs.NotFound, "Tenant not found: %s", g.TenantName)
+	}
+	netID := state.NetworkID(g.NetworkName, g.TenantName)
+	net, ok := x.netStates.get(netID)
+	if _, exists := x.networks.get(modelKey(g.TenantName, g.NetworkName)); !ok || !exists {
+		return errs.New(errs.NotFound, "Network not found: %s", modelKey(g.TenantName, g.NetworkName))
+	}
+	if _, ok := x.networks.get(g.Key); ok {
+		return errs.New(errs.Conflict, "Network %s conflicts with the endpoint group name", g.GroupName)
+	}
+	id := state.GroupID(g.GroupName, g.TenantName)
+	pool, err := checkPool(x, g, netID)
+	if err != nil {
+		return err
+	}
+	number, ok := x.pools[tags.GroupID].Next()
+	if !ok {
+		return errs.New(errs.Exhausted, "no endpoint group ids available, %d are in use", tags.MaxGroupID)
+	}
+	rec := &state.EndpointGroup{
+		ID: id, GroupName: g.GroupName, TenantName: g.TenantName, NetworkName: g.NetworkName, EndpointGroupID: number,
+		PktTagType: net.PktTagType, PktTag: net.PktTag, ExtPktTag: net.ExtPktTag, IPPool: g.IPPool, GroupTag: g.CfgdTag,
+	}
+	if rec.GroupTag == "" {
+		rec.GroupTag = g.GroupName + "." + g.TenantName
+	}
+	if err := ownVLAN(x, net, rec); err != nil {
+		return err
+	}
+	if err := checkAttachments(g); err != nil {
+		return err
+	}
+	if err := x.claimTag(tags.GroupID, number, ownerGroup(id)); err != nil {
+		return err
+	}
+	if pool != nil {
+		space := x.spaces[netID]
+		space.AddPool(*pool)
+		x.onUndo(func() { space.RemovePool(pool.Owner) })
+		x.addrs.put(x, claimKey{netID, pool.Range.String()}, &state.AddressClaim{Owner: pool.Owner})
+	}
+	linkGroup(g)
+	x.groups.put(x, g.Key, g)
+	x.grpStates.put(x, id, rec)
+	return nil
+}
+
+// linkGroup sets the links that follow from what a group names.
+func linkGroup(g *contivmodel.EndpointGroup) {
+	g.Links.Network = contivmodel.Link{Type: contivmodel.NetworkKind().Type, Key: modelKey(g.TenantName, g.NetworkName)}
+	g.Links.Tenant = contivmodel.Link{Type: contivmodel.TenantKind().Type, Key: g.TenantName}
+}
+
+// checkPool returns the pool a group asks for, nil when it asks for none.
+func checkPool(x *tx, g *contivmodel.EndpointGroup, netID string) (*ipam.Pool, error) {
+	if g.IPPool == "" {
+		return nil, nil
+	}
+	r, _ := contivmodel.ParseRange(g.IPPool) // its form has been checked
+	s := x.spaces[netID]
+	if s == nil {
+		return nil, errs.New(errs.Internal, "network %s has no address space", netID)
+	}
+	if err := s.CheckPool(r); err != nil {
+		return nil, err
+	}
+	return &ipam.Pool{Owner: ownerGroup(state.GroupID(g.GroupName, g.TenantName)), Range: r}, nil
+}
+
+// ownVLAN gives a group its own VLAN in ACI mode, where groups and not networks are
+// what the fabric tells apart.
+func ownVLAN(x *tx, net *state.Network, rec *state.EndpointGroup) error {
+	if !aci(x) {
+		return nil
+	}
+	if net.PktTagType != state.EncapVLAN {
+		return errs.New(errs.Invalid, "network type must be VLAN for ACI mode: network %s is %s", net.ID, net.PktTagType)
+	}
+	tag, err := pickVLAN(x, 0)
+	if err != nil {
+		return err
+	}
+	rec.PktTag = tag
+	return x.claimTag(tags.VLAN, tag, ownerGroup(rec.ID))
+}
+
+// checkAttachments wants everything a group refers to to exist.
+func checkAttachments(g *contivmodel.EndpointGroup) error {
+	for _, name := range g.Policies {
+		return errs.New(errs.NotFound, "Policy not found: %s", modelKey(g.TenantName, name))
+	}
+	if g.NetProfile != "" {
+		return errs.New(errs.NotFound, "netprofile not found: %s", modelKey(g.TenantName, g.NetProfile))
+	}
+	for _, name := range g.ExtContractsGrps {
+		return errs.New(errs.NotFound, "External contracts group %s not found", name)
+	}
+	return nil
+}
+
+// updateGroup replaces what a group refers to; where it stands cannot change. The
+// configured tag of an update is ignored.
+func updateGroup(x *tx, old, g *contivmodel.EndpointGroup) error {
+	if g.NetworkName != old.NetworkName {
+		return errs.New(errs.Invalid, "cannot change network association of endpoint group %s from %s to %s", g.Key, old.NetworkName, g.NetworkName)
+	}
+	if g.IPPool != old.IPPool {
+		return errs.New(errs.Invalid, "cannot change the ip pool of endpoint group %s from %q to %q", g.Key, old.IPPool, g.IPPool)
+	}
+	if err := checkAttachments(g); err != nil {
+		return err
+	}
+	upd := *old
+	upd.Policies, upd.NetProfile, upd.ExtContractsGrps = g.Policies, g.NetProfile, g.ExtContractsGrps
+	x.groups.put(x, g.Key, &upd)
+	return nil
+}
+
+// removeGroup refuses while the group has endpoints, and plans the end of everything
+// the group owns.
+func removeGroup(x *tx, g *contivmodel.EndpointGroup) error {
+	id, netID := state.GroupID(g.GroupName, g.TenantName), state.NetworkID(g.NetworkName, g.TenantName)
+	if blockers := names(x.endpoints.where(x.endpointsOfGroup, id), endpointName); blockers != "" {
+		return errs.New(errs.InUse, "EPG %s has active endpoints: %s", g.GroupName, blockers)
+	}
+	owner := ownerGroup(id)
+	if rec, ok := x.grpStates.get(id); ok {
+		x.freeTag(tags.GroupID, rec.EndpointGroupID, owner)
+		if rec.PktTagType == state.EncapVLAN {
+			x.freeTag(tags.VLAN, rec.PktTag, owner)
+		}
+		x.grpStates.del(x, id)
+	}
+	if r, ok := contivmodel.ParseRange(g.IPPool); ok {
+		x.addrs.del(x, claimKey{netID, r.String()})
+		if s := x.spaces[netID]; s != nil {
+			s.RemovePool(owner)
+			x.onUndo(func() { s.AddPool(ipam.Pool{Owner: owner, Range: r}) })
+		}
+	}
+	return nil
+}
+
+func (m *model) groupOper(g *contivmodel.EndpointGroup, hosts vteps) (contivmodel.EndpointGroupOper, error) {
+	id := state.GroupID(g.GroupName, g.TenantName)
+	rec, ok := m.grpStates.base[id]
+	if !ok {
+		return contivmodel.EndpointGroupOper{}, errs.New(errs.NotFound, "key not found: endpoint group %s", id)
+	}
+	oper := contivmodel.EndpointGroupOper{
+		Endpoints:      m.endpointOpers(m.endpointsOfGroup, id, hosts),
+		ExternalPktTag: rec.v.ExtPktTag,
+		GroupTag:       rec.v.GroupTag,
+		PktTag:         rec.v.PktTag,
+	}
+	oper.NumEndpoints = len(oper.Endpoints)
+	pool, ok := contivmodel.ParseRange(g.IPPool)
+	net, exists := m.networks.base[modelKey(g.TenantName, g.NetworkName)]
+	if !ok || !exists {
+		return oper, nil
+	}
+	cfg, err := addressing(net.v)
+	if err != nil {
+		return oper, err
+	}
+	var taken []contivmodel.Range
+	for k := range m.addrsOfNet.keys[cfg.Name] {
+		if r, ok := contivmodel.ParseRange(k.what); ok && !isGroupOwner(m.addrs.base[k].v.Owner) {
+			taken = append(taken, r)
+		}
+	}
+	cfg.Subnet.Range = pool
+	oper.AllocatedIPAddresses, oper.AvailableIPAddresses = ipam.Report(cfg.Subnet, taken)
+	return oper, nil
+}
+
+func isGroupOwner(owner string) bool { return strings.HasPrefix(owner, "group/") }
+
+// aci reports whether the fabric is driven by ACI.
+func aci(x *tx) bool {
+	g, ok := x.globals.get(contivmodel.GlobalName)
+	return ok && g.NetworkInfraType == contivmodel.InfraACI
+}

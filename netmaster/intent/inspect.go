@@ -1,0 +1,97 @@
+package intent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// namesShown is how many blockers of a delete an error names.
+const namesShown = 5
+
+// vteps is the tunnel address of each host, by host label. Agents write these, so they
+// are read from the store when somebody wants to see them.
+type vteps map[string]string
+
+func (e *Engine) vteps(ctx context.Context) (vteps, error) {
+	kvs, _, err := e.store.List(ctx, state.HostRoot)
+	if err != nil {
+		return nil, fmt.Errorf("read the hosts: %w", err)
+	}
+	hosts := make(vteps, len(kvs))
+	for _, kv := range kvs {
+		var h state.Host
+		if json.Unmarshal(kv.Value, &h) == nil {
+			hosts[strings.TrimPrefix(kv.Key, state.HostRoot)] = h.VtepIP
+		}
+	}
+	return hosts, nil
+}
+
+// virtualPort names the host side of an endpoint's port, from what the agent reports;
+// empty until it has.
+func (e *Engine) virtualPort(ctx context.Context, endpoint string) (string, error) {
+	kv, err := e.store.Get(ctx, state.OperEndpointRt+endpoint)
+	if errs.Is(err, errs.NotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read what the agent reports of endpoint %s: %w", endpoint, err)
+	}
+	var oper state.OperEndpoint
+	if err := json.Unmarshal(kv.Value, &oper); err != nil || oper.PortName == "" {
+		return "", nil //nolint:nilerr // an agent's unreadable report is as good as none
+	}
+	return "v" + oper.PortName, nil
+}
+
+// endpointOpers shows the endpoints an index has under value, sorted by id.
+func (m *model) endpointOpers(ix *index[string, state.Endpoint], value string, hosts vteps) []contivmodel.EndpointOper {
+	ids := sortedKeys(ix, value)
+	opers := make([]contivmodel.EndpointOper, len(ids))
+	for i, id := range ids {
+		ep := m.endpoints.base[id].v
+		opers[i] = contivmodel.NewEndpointOper(ep, hosts[ep.HomingHost])
+	}
+	return opers
+}
+
+// count counts what an iterator yields.
+func count[K, V any](seq iter.Seq2[K, V]) int {
+	n := 0
+	for range seq {
+		n++
+	}
+	return n
+}
+
+// names lists, for an error text, the first few of what an iterator yields, in order;
+// it is empty when there is nothing.
+func names[K comparable, V any](seq iter.Seq2[K, V], name func(K, V) string) string {
+	var all []string
+	for k, v := range maps.Collect(seq) {
+		all = append(all, name(k, v))
+	}
+	slices.Sort(all)
+	if extra := len(all) - namesShown; extra > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:namesShown], ", "), extra)
+	}
+	return strings.Join(all, ", ")
+}
+
+// endpointName names an endpoint to somebody who looks for it: its id, and the host it
+// is on.
+func endpointName(id string, ep *state.Endpoint) string {
+	if ep.HomingHost == "" {
+		return id
+	}
+	return id + " on host " + ep.HomingHost
+}

@@ -1,0 +1,116 @@
+package intent
+
+import (
+	"net/netip"
+	"strconv"
+	"sync"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/ipam"
+	"github.com/contiv/netplugin/netmaster/tags"
+	"github.com/contiv/netplugin/state"
+)
+
+// model is everything netmaster knows. The tables mirror the store; spaces and pools
+// are the writer's indexes over the claims in them.
+type model struct {
+	mu sync.RWMutex
+
+	tenants  *table[string, contivmodel.Tenant]        // by model key
+	networks *table[string, contivmodel.Network]       // by model key
+	groups   *table[string, contivmodel.EndpointGroup] // by model key
+	globals  *table[string, contivmodel.Global]        // by model key
+
+	settings  *table[string, state.Global]        // one row, under ""
+	netStates *table[string, state.Network]       // by id
+	grpStates *table[string, state.EndpointGroup] // by id
+	endpoints *table[string, state.Endpoint]      // by id
+	addrs     *table[claimKey, state.AddressClaim]
+	tags      *table[tagKey, state.TagClaim]
+
+	networksOfTenant *index[string, contivmodel.Network]
+	groupsOfTenant   *index[string, contivmodel.EndpointGroup]
+	groupsOfNetwork  *index[string, contivmodel.EndpointGroup] // by the network's model key
+	endpointsOfNet   *index[string, state.Endpoint]            // by network id
+	endpointsOfGroup *index[string, state.Endpoint]            // by group id
+	addrsOfNet       *index[claimKey, state.AddressClaim]
+	tagsOfPool       *index[tagKey, state.TagClaim]
+
+	spaces map[string]*ipam.Space // by network id
+	pools  map[string]*tags.Pool
+
+	// unreadable are store keys whose values could not be understood, with the reason.
+	// They are left alone. Set at load, constant afterwards.
+	unreadable map[string]string
+}
+
+// claimKey names an address (canonical text) or a pool (first-last) of a network.
+type claimKey struct{ net, what string }
+
+// tagKey names a tag of a pool.
+type tagKey struct {
+	pool string
+	tag  int
+}
+
+func newModel() *model {
+	in := func(prefix string) func(string) string { return func(k string) string { return prefix + k } }
+	obj := func(typ string) func(string) string { return in(state.ModelRoot + typ + "/") }
+	m := &model{
+		tenants:    newTable[string, contivmodel.Tenant](obj(contivmodel.TenantKind().Type)),
+		networks:   newTable[string, contivmodel.Network](obj(contivmodel.NetworkKind().Type)),
+		groups:     newTable[string, contivmodel.EndpointGroup](obj(contivmodel.EndpointGroupKind().Type)),
+		globals:    newTable[string, contivmodel.Global](obj(contivmodel.GlobalKind().Type)),
+		settings:   newTable[string, state.Global](in(state.GlobalKey)),
+		netStates:  newTable[string, state.Network](in(state.NetworkRoot)),
+		grpStates:  newTable[string, state.EndpointGroup](in(state.GroupRoot)),
+		endpoints:  newTable[string, state.Endpoint](in(state.EndpointRoot)),
+		addrs:      newTable[claimKey, state.AddressClaim](func(k claimKey) string { return state.IPAMRoot + k.net + "/" + k.what }),
+		tags:       newTable[tagKey, state.TagClaim](func(k tagKey) string { return state.TagRoot + k.pool + "/" + strconv.Itoa(k.tag) }),
+		spaces:     map[string]*ipam.Space{},
+		unreadable: map[string]string{},
+		pools: map[string]*tags.Pool{
+			tags.VLAN:    tags.NewPool(contivmodel.TagRange{}, contivmodel.MaxVLAN),
+			tags.VXLAN:   tags.NewPool(contivmodel.TagRange{}, 0),
+			tags.Local:   tags.NewPool(tags.LocalRange(), tags.NameServerVLAN),
+			tags.GroupID: tags.NewPool(tags.GroupRange(), 0),
+		},
+	}
+	m.networksOfTenant = m.networks.indexed(func(_ string, n *contivmodel.Network) string { return n.TenantName })
+	m.groupsOfTenant = m.groups.indexed(func(_ string, g *contivmodel.EndpointGroup) string { return g.TenantName })
+	m.groupsOfNetwork = m.groups.indexed(func(_ string, g *contivmodel.EndpointGroup) string {
+		return modelKey(g.TenantName, g.NetworkName)
+	})
+	m.endpointsOfNet = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.NetID })
+	m.endpointsOfGroup = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.EndpointGroupKey })
+	m.addrsOfNet = m.addrs.indexed(func(k claimKey, _ *state.AddressClaim) string { return k.net })
+	m.tagsOfPool = m.tags.indexed(func(k tagKey, _ *state.TagClaim) string { return k.pool })
+	return m
+}
+
+// tables lists every table, for what is done to all of them.
+func (m *model) tables() []planned {
+	return []planned{
+		m.tenants, m.networks, m.groups, m.globals,
+		m.settings, m.netStates, m.grpStates, m.endpoints, m.addrs, m.tags,
+	}
+}
+
+// modelKey is the key of an object that belongs to a tenant.
+func modelKey(tenant, name string) string { return tenant + ":" + name }
+
+// Owners, as claims spell them.
+const (
+	ownerGateway  = "gateway"
+	ownerReserved = "reserved/"
+)
+
+func ownerEndpoint(id string) string { return "endpoint/" + id }
+func ownerGroup(id string) string    { return "group/" + id }
+func ownerNetwork(id string) string  { return "network/" + id }
+
+// parseAddr reads an address of a claim or record.
+func parseAddr(s string) (netip.Addr, bool) {
+	a, err := netip.ParseAddr(s)
+	return a, err == nil && a.Zone() == "" && !a.Is4In6()
+}

@@ -1,0 +1,177 @@
+package intent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/ipam"
+	"github.com/contiv/netplugin/netmaster/tags"
+	"github.com/contiv/netplugin/state"
+)
+
+// repair makes claims and what they stand for agree again. Transactions keep them in
+// step, so there is something to repair only after the store was changed by hand, and
+// every repair is logged. Records that users or agents rely on are never removed: only
+// claims are.
+func (l *loader) repair(ctx context.Context, commits *committer) error {
+	steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims())
+	for len(steps) > 0 {
+		x := &tx{model: l.model}
+		n := 0
+		for n < len(steps) && x.size()+2 <= commits.room() {
+			steps[n](x)
+			n++
+		}
+		rev, err := commits.commit(ctx, x)
+		if err != nil {
+			return fmt.Errorf("repair claims: %w", err)
+		}
+		x.merge(rev)
+		steps = steps[n:]
+	}
+	return nil
+}
+
+// step plans one repair.
+type step = func(*tx)
+
+// orphanAddresses finds claims whose owner does not exist or has another address.
+func (l *loader) orphanAddresses() []step {
+	var steps []step
+	m := l.model
+	for k, r := range m.addrs.base {
+		owner := r.v.Owner
+		kind, id, _ := strings.Cut(owner, "/")
+		live := true
+		net, exists := m.netStates.base[k.net]
+		switch {
+		case !exists:
+			live = m.unreadable[state.NetworkRoot+k.net] != "" // then nobody can tell
+		case owner == ownerGateway:
+			live = k.what == net.v.Gateway || k.what == net.v.IPv6Gateway
+		case kind == "endpoint":
+			ep, ok := m.endpoints.base[id]
+			live = ok && ep.v.NetID == k.net && (ep.v.IPAddress == k.what || ep.v.IPv6Address == k.what) ||
+				m.unreadable[state.EndpointRoot+id] != ""
+		case kind == "group":
+			_, ok := m.grpStates.base[id]
+			live = ok || m.unreadable[state.GroupRoot+id] != ""
+		}
+		if live {
+			continue
+		}
+		l.log.WithFields(logrus.Fields{"network": k.net, "address": k.what, "owner": owner}).Error("freeing an address whose owner does not have it")
+		steps = append(steps, func(x *tx) {
+			x.freeAddress(k.net, k.what, owner)
+			if s := x.spaces[k.net]; s != nil && kind == "group" {
+				s.RemovePool(owner)
+			}
+		})
+	}
+	return steps
+}
+
+// orphanTags finds tags whose owner does not exist.
+func (l *loader) orphanTags() []step {
+	var steps []step
+	m := l.model
+	for k, r := range m.tags.base {
+		kind, id, _ := strings.Cut(r.v.Owner, "/")
+		live := true
+		switch kind {
+		case "network":
+			_, ok := m.netStates.base[id]
+			live = ok || m.unreadable[state.NetworkRoot+id] != ""
+		case "group":
+			_, ok := m.grpStates.base[id]
+			live = ok || m.unreadable[state.GroupRoot+id] != ""
+		}
+		if live {
+			continue
+		}
+		l.log.WithFields(logrus.Fields{"pool": k.pool, "tag": k.tag, "owner": r.v.Owner}).Error("freeing a tag whose owner does not exist")
+		steps = append(steps, func(x *tx) { x.freeTag(k.pool, k.tag, r.v.Owner) })
+	}
+	return steps
+}
+
+// missingClaims finds what has an address or a tag without holding the claim: the
+// claim is made if nobody else has it, else the conflict is reported.
+func (l *loader) missingClaims() []step {
+	var steps []step
+	m := l.model
+	address := func(net, addr, owner string) {
+		if s := m.spaces[net]; s == nil || addr == "" {
+			return
+		}
+		claim, ok := m.addrs.base[claimKey{net, addr}]
+		if ok && claim.v.Owner == owner {
+			return
+		}
+		log := l.log.WithFields(logrus.Fields{"network": net, "address": addr, "owner": owner})
+		if a, fine := parseAddr(addr); ok || !fine || m.spaces[net].Taken(a) {
+			log.Error("an address is in use without a claim, and somebody else has claimed it")
+			return
+		}
+		log.Error("claiming an address that is in use without a claim")
+		steps = append(steps, func(x *tx) {
+			if err := x.claimAddress(net, addr, owner); err != nil {
+				log.WithError(err).Error("claim an address in use")
+			}
+		})
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.endpoints.base)) {
+		ep := m.endpoints.base[id].v
+		address(ep.NetID, ep.IPAddress, ownerEndpoint(id))
+		address(ep.NetID, ep.IPv6Address, ownerEndpoint(id))
+	}
+	tag := func(pool string, n int, owner string) {
+		if _, ok := m.tags.base[tagKey{pool, n}]; ok || n == 0 {
+			return
+		}
+		log := l.log.WithFields(logrus.Fields{"pool": pool, "tag": n, "owner": owner})
+		log.Error("claiming a tag that is in use without a claim")
+		steps = append(steps, func(x *tx) {
+			if err := x.claimTag(pool, n, owner); err != nil {
+				log.WithError(err).Error("claim a tag in use")
+			}
+		})
+	}
+	for id, r := range m.netStates.base {
+		address(id, r.v.Gateway, ownerGateway)
+		address(id, r.v.IPv6Gateway, ownerGateway)
+		if r.v.PktTagType == state.EncapVLAN {
+			tag(tags.VLAN, r.v.PktTag, ownerNetwork(id))
+		} else {
+			tag(tags.Local, r.v.PktTag, ownerNetwork(id))
+			tag(tags.VXLAN, r.v.ExtPktTag, ownerNetwork(id))
+		}
+	}
+	for id, r := range m.grpStates.base {
+		tag(tags.GroupID, r.v.EndpointGroupID, ownerGroup(id))
+		steps = append(steps, l.missingPool(r.v)...)
+	}
+	return steps
+}
+
+// missingPool finds a group whose pool nobody has claimed for it.
+func (l *loader) missingPool(g *state.EndpointGroup) []step {
+	net, owner := state.NetworkID(g.NetworkName, g.TenantName), ownerGroup(g.ID)
+	s := l.model.spaces[net]
+	r, ok := contivmodel.ParseRange(g.IPPool)
+	if s == nil || !ok || s.HasPool(owner) {
+		return nil
+	}
+	l.log.WithFields(logrus.Fields{"network": net, "pool": g.IPPool, "owner": owner}).Error("claiming a pool that is in use without a claim")
+	return []step{func(x *tx) {
+		s.AddPool(ipam.Pool{Owner: owner, Range: r})
+		x.onUndo(func() { s.RemovePool(owner) })
+		x.addrs.put(x, claimKey{net, r.String()}, &state.AddressClaim{Owner: owner})
+	}}
+}

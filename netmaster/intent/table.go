@@ -1,0 +1,171 @@
+package intent
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/contiv/netplugin/objdb"
+)
+
+// table is one sort of record: what the store holds of it (base) and what the
+// transaction in progress makes of that (over). Values are never changed once they are
+// in a table, so that whoever has got one may keep it.
+//
+// base is read by anybody who holds model.mu for reading, and changed by merge only.
+// over belongs to the writer.
+type table[K comparable, V any] struct {
+	key     func(K) string // store key of a row
+	base    map[K]row[V]
+	over    map[K]*V // nil: gone
+	indexes []*index[K, V]
+}
+
+// row is a record with the store revision of its last change.
+type row[V any] struct {
+	v   *V
+	rev int64
+}
+
+// index finds the rows of base that have something in common.
+type index[K comparable, V any] struct {
+	of   func(K, *V) string
+	keys map[string]map[K]struct{}
+}
+
+func newTable[K comparable, V any](key func(K) string) *table[K, V] {
+	return &table[K, V]{key: key, base: map[K]row[V]{}, over: map[K]*V{}}
+}
+
+// indexed adds an index; the table is still empty.
+func (t *table[K, V]) indexed(of func(K, *V) string) *index[K, V] {
+	ix := &index[K, V]{of: of, keys: map[string]map[K]struct{}{}}
+	t.indexes = append(t.indexes, ix)
+	return ix
+}
+
+// get is the writer's view: the overlay, else the base.
+func (t *table[K, V]) get(k K) (*V, bool) {
+	if v, ok := t.over[k]; ok {
+		return v, v != nil
+	}
+	r, ok := t.base[k]
+	return r.v, ok
+}
+
+// put plans a row.
+func (t *table[K, V]) put(x *tx, k K, v *V) { t.plan(x, k, v) }
+
+// del plans the end of a row.
+func (t *table[K, V]) del(x *tx, k K) { t.plan(x, k, nil) }
+
+func (t *table[K, V]) plan(x *tx, k K, v *V) {
+	before, had := t.over[k]
+	t.over[k] = v
+	x.onUndo(func() {
+		if had {
+			t.over[k] = before
+		} else {
+			delete(t.over, k)
+		}
+	})
+}
+
+// where iterates over the writer's view of an index, in no order.
+func (t *table[K, V]) where(ix *index[K, V], value string) iter.Seq2[K, *V] {
+	return func(yield func(K, *V) bool) {
+		for k := range ix.keys[value] {
+			if _, planned := t.over[k]; !planned && !yield(k, t.base[k].v) {
+				return
+			}
+		}
+		for k, v := range t.over {
+			if v != nil && ix.of(k, v) == value && !yield(k, v) {
+				return
+			}
+		}
+	}
+}
+
+// load sets a row of the base at start, before anybody else sees the table.
+func (t *table[K, V]) load(k K, v *V, rev int64) { t.set(k, row[V]{v: v, rev: rev}) }
+
+func (t *table[K, V]) set(k K, r row[V]) {
+	t.unset(k)
+	t.base[k] = r
+	for _, ix := range t.indexes {
+		value := ix.of(k, r.v)
+		if ix.keys[value] == nil {
+			ix.keys[value] = map[K]struct{}{}
+		}
+		ix.keys[value][k] = struct{}{}
+	}
+}
+
+func (t *table[K, V]) unset(k K) {
+	old, ok := t.base[k]
+	if !ok {
+		return
+	}
+	delete(t.base, k)
+	for _, ix := range t.indexes {
+		value := ix.of(k, old.v)
+		if delete(ix.keys[value], k); len(ix.keys[value]) == 0 {
+			delete(ix.keys, value)
+		}
+	}
+}
+
+// planned is the table as a transaction sees it, whatever its types.
+type planned interface {
+	pending() int
+	// operations appends what the overlay asks of the store. A row that is new to the
+	// base is created only, never overwritten.
+	operations(txn *objdb.Txn) error
+	merge(rev int64)
+	discard()
+}
+
+func (t *table[K, V]) pending() int { return len(t.over) }
+
+func (t *table[K, V]) operations(txn *objdb.Txn) error {
+	for k, v := range t.over {
+		key := t.key(k)
+		old, had := t.base[k]
+		switch {
+		case v == nil && had:
+			txn.Then = append(txn.Then, objdb.Delete(key))
+		case v == nil, v == old.v:
+		default:
+			text, err := json.Marshal(v)
+			if err != nil {
+				return fmt.Errorf("encode %s: %w", key, err)
+			}
+			txn.Then = append(txn.Then, objdb.Put(key, text))
+			if !had {
+				txn.If = append(txn.If, objdb.Absent(key))
+			}
+		}
+	}
+	return nil
+}
+
+func (t *table[K, V]) merge(rev int64) {
+	for k, v := range t.over {
+		if v == nil {
+			t.unset(k)
+		} else if v != t.base[k].v {
+			t.set(k, row[V]{v: v, rev: rev})
+		}
+	}
+	t.discard()
+}
+
+func (t *table[K, V]) discard() { clear(t.over) }
+
+// sortedKeys returns the keys an index has under value, in order. For readers.
+func sortedKeys[V any](ix *index[string, V], value string) []string {
+	return slices.Sorted(maps.Keys(ix.keys[value]))
+}

@@ -1,0 +1,187 @@
+package intent
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// queueLength is how many requests may wait for the writer before callers wait to
+// get into the queue; a transaction holds no more endpoints than that anyway.
+const queueLength = 256
+
+// writer is the goroutine through which every change goes.
+type writer struct {
+	model   *model
+	commits *committer
+	log     logrus.FieldLogger
+	queue   chan *request
+	stopped chan struct{} // closed when run has returned
+}
+
+// request is one plan on its way through the writer.
+type request struct {
+	ctx  context.Context
+	solo bool // does not share a transaction
+	plan func(*tx) (reply, error)
+	done chan struct{} // closed when the rest is set
+
+	reply  reply
+	result any
+	err    error
+}
+
+// reply makes the answer, once what was planned is committed and merged. It runs in
+// the writer, before the next plan. rev is the revision of the commit.
+type reply func(rev int64) any
+
+// submit hands a plan to the writer and waits for its outcome. Plans of the small,
+// frequent sort share transactions; solo ones do not. When ctx ends first the outcome
+// is not known to the caller.
+func submit[R any](ctx context.Context, w *writer, solo bool, plan func(*tx) (reply, error)) (R, error) {
+	var none R
+	r := &request{ctx: ctx, solo: solo, plan: plan, done: make(chan struct{})}
+	select {
+	case w.queue <- r:
+	case <-ctx.Done():
+		return none, errs.New(errs.Unavailable, "busy or without a store, nothing was changed, repeat later: %w", context.Cause(ctx))
+	case <-w.stopped:
+		return none, errNotLeader()
+	}
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return none, errs.New(errs.Timeout, "no answer from the store in time, the change may still happen, repeat later: %w", context.Cause(ctx))
+	case <-w.stopped:
+		select {
+		case <-r.done:
+		default:
+			return none, errNotLeader()
+		}
+	}
+	if r.err != nil {
+		return none, r.err
+	}
+	return r.result.(R), nil
+}
+
+func errNotLeader() error {
+	return errs.New(errs.Unavailable, "not the leader any more, repeat the request")
+}
+
+// run serves the queue until ctx, the tenure's, ends or the tenure is given up.
+func (w *writer) run(ctx context.Context) {
+	defer close(w.stopped)
+	var next *request
+	for {
+		if next == nil {
+			select {
+			case <-ctx.Done():
+				return
+			case next = <-w.queue:
+			}
+		}
+		var batch []*request
+		batch, next = w.collect(next)
+		for len(batch) > 0 {
+			n, err := w.attempt(ctx, batch)
+			if err != nil {
+				w.log.WithError(err).Warn("stopped writing to the store")
+				return
+			}
+			batch = batch[n:]
+		}
+	}
+}
+
+// collect adds to first what else waits and may share its transaction. The second
+// result is a request that was taken from the queue but may not.
+func (w *writer) collect(first *request) (batch []*request, next *request) {
+	batch = []*request{first}
+	for !first.solo && len(batch) < queueLength {
+		select {
+		case r := <-w.queue:
+			if r.solo {
+				return batch, r
+			}
+			batch = append(batch, r)
+		default:
+			return batch, nil
+		}
+	}
+	return batch, nil
+}
+
+// attempt plans as many of the batch as one transaction holds, at least one, commits
+// and answers them, and returns how many that were. An error means that the tenure is
+// over; the requests have been answered.
+func (w *writer) attempt(ctx context.Context, batch []*request) (int, error) {
+	x := &tx{model: w.model}
+	n := 0
+	for _, r := range batch {
+		mark := x.mark()
+		r.reply, r.err = w.plan(x, r)
+		if r.err != nil {
+			x.rollback(mark)
+		} else if n > 0 && x.size() > w.commits.room() {
+			x.rollback(mark)
+			break
+		}
+		n++
+	}
+	batch = batch[:n]
+	rev, err := w.commits.commit(ctx, x)
+	if err == nil {
+		x.merge(rev)
+		for _, r := range batch {
+			if r.err == nil {
+				r.result = r.reply(rev)
+			}
+			close(r.done)
+		}
+		return n, nil
+	}
+	x.rollback(0)
+	if n > 1 && !w.commits.over(err) {
+		// One of them is to blame; the others must not suffer.
+		for i := range batch {
+			if _, err := w.attempt(ctx, batch[i:i+1]); err != nil {
+				fail(batch[i+1:], errNotLeader())
+				return n, err
+			}
+		}
+		return n, nil
+	}
+	// Even the errors of plans that failed may rest on others that are void now.
+	fail(batch, err)
+	if w.commits.over(err) {
+		return n, err
+	}
+	return n, nil
+}
+
+func fail(batch []*request, err error) {
+	for _, r := range batch {
+		r.err = err
+		close(r.done)
+	}
+}
+
+// plan runs one plan. A plan that panics has met a fault of ours: it must not take
+// down the daemon, and fails alone.
+func (w *writer) plan(x *tx, r *request) (answer reply, err error) {
+	if err := r.ctx.Err(); err != nil {
+		return nil, errs.New(errs.Unavailable, "the caller has gone: %w", err)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			w.log.WithField("stack", string(debug.Stack())).Errorf("request failed by a fault: %v", p)
+			err = errs.Wrap(errs.Internal, fmt.Errorf("internal fault: %v", p))
+		}
+	}()
+	return r.plan(x)
+}
