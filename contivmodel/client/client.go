@@ -1,0 +1,233 @@
+// Package client talks to netmaster's REST API in terms of contivmodel. It is what
+// netctl, the agents' tools and the tests use.
+//
+//	c, err := client.New(client.Config{URLs: []string{"http://netmaster:9999"}})
+//	nets, err := client.List(ctx, c, contivmodel.NetworkKind())
+//
+// Any netmaster will do: followers pass requests on to the leader. With several URLs,
+// the next one is tried when one cannot be reached, or answers that nobody leads yet.
+//
+// A request that netmaster refuses gives an *Error with the server's text.
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// defaultTimeout bounds a request with all its tries.
+const defaultTimeout = 60 * time.Second
+
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 256 << 20
+
+// Config says how to reach netmaster.
+type Config struct {
+	// URLs are base URLs, http or https, of one or more netmasters of a cluster, or of
+	// an authenticating proxy before them.
+	URLs []string
+	// Insecure accepts any TLS certificate.
+	Insecure bool
+	// Token is sent as X-Auth-Token, over https only.
+	Token string
+	// Timeout bounds a request; 0 means 60 s.
+	Timeout time.Duration
+}
+
+// Client is a connection to the netmasters of a cluster. Safe for concurrent use.
+type Client struct {
+	bases []string
+	token string
+	http  *http.Client
+}
+
+// Error is an answer other than 200.
+type Error struct {
+	Status int    // HTTP status code
+	Text   string // the server's text, one line
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// New checks the URLs; it does not connect.
+func New(cfg Config) (*Client, error) {
+	if len(cfg.URLs) == 0 {
+		return nil, errs.New(errs.Invalid, "no netmaster URL given")
+	}
+	c := &Client{token: cfg.Token}
+	for _, text := range cfg.URLs {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			return nil, errs.New(errs.Invalid, "netmaster URL %q: expected http://HOST[:PORT] or https://HOST[:PORT]", text)
+		}
+		c.bases = append(c.bases, strings.TrimRight(text, "/"))
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: cfg.Insecure, MinVersion: tls.VersionTLS12} //nolint:gosec // asked for
+	transport.MaxIdleConnsPerHost = 16
+	c.http = &http.Client{Transport: transport, Timeout: cfg.Timeout}
+	if cfg.Timeout == 0 {
+		c.http.Timeout = defaultTimeout
+	}
+	return c, nil
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// List returns the objects of a kind, sorted by key.
+func List[T, O any](ctx context.Context, c *Client, kind contivmodel.Kind[T, O]) ([]T, error) {
+	var objs []T
+	err := c.call(ctx, http.MethodGet, objectPath(kind.Collection), nil, &objs)
+	return objs, err
+}
+
+// Get returns one object.
+func Get[T, O any](ctx context.Context, c *Client, kind contivmodel.Kind[T, O], key string) (*T, error) {
+	obj := new(T)
+	if err := c.call(ctx, http.MethodGet, objectPath(kind.Collection, key), nil, obj); err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
+// Put creates an object, or updates the one whose naming fields are the same, and
+// returns it as stored.
+func Put[T, O any](ctx context.Context, c *Client, kind contivmodel.Kind[T, O], obj *T) (*T, error) {
+	stored := new(T)
+	if err := c.call(ctx, http.MethodPost, objectPath(kind.Collection, kind.Ident(obj)), obj, stored); err != nil {
+		return nil, err
+	}
+	return stored, nil
+}
+
+// Delete removes an object.
+func Delete[T, O any](ctx context.Context, c *Client, kind contivmodel.Kind[T, O], key string) error {
+	return c.call(ctx, http.MethodDelete, objectPath(kind.Collection, key), nil, nil)
+}
+
+// Inspect returns an object with what is in use by it.
+func Inspect[T, O any](ctx context.Context, c *Client, kind contivmodel.Kind[T, O], key string) (*contivmodel.Inspection[T, O], error) {
+	v := new(contivmodel.Inspection[T, O])
+	if err := c.call(ctx, http.MethodGet, objectPath("inspect", kind.Collection, key), nil, v); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// InspectEndpoint finds an endpoint by (part of) its id, its container's id or name.
+func (c *Client) InspectEndpoint(ctx context.Context, search string) (*contivmodel.EndpointInspection, error) {
+	v := new(contivmodel.EndpointInspection)
+	if err := c.call(ctx, http.MethodGet, objectPath("inspect", contivmodel.EndpointCollection, search), nil, v); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// objectPath joins path segments under /api/v1/, escaped, with the trailing slash.
+func objectPath(segments ...string) string {
+	path := "/api/v1/"
+	for _, s := range segments {
+		path += url.PathEscape(s) + "/"
+	}
+	return path
+}
+
+// Do sends a request to the first netmaster that can answer it. body, if not nil, is
+// sent as JSON. The answer, whatever its status, is the caller's to close.
+func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return nil, errs.Wrap(errs.Internal, fmt.Errorf("encode the request: %w", err))
+		}
+	}
+	var failed []string
+	for i, base := range c.bases {
+		resp, err := c.try(ctx, method, base, path, text)
+		last := i == len(c.bases)-1
+		if err == nil && (last || resp.StatusCode != http.StatusServiceUnavailable) {
+			return resp, nil
+		}
+		if err == nil {
+			_ = resp.Body.Close()
+			err = fmt.Errorf("%s: %s", base, resp.Status)
+		}
+		failed = append(failed, err.Error())
+		if ctx.Err() != nil || resp == nil && !repeatable(method, err) {
+			break
+		}
+	}
+	return nil, errs.New(errs.Unavailable, "%s", strings.Join(failed, "; "))
+}
+
+// repeatable reports whether a request that failed may be sent to another server:
+// it only reads, or it has not been sent.
+func repeatable(method string, err error) bool {
+	var op *net.OpError
+	return method == http.MethodGet || errors.As(err, &op) && op.Op == "dial"
+}
+
+func (c *Client) try(ctx context.Context, method, base, path string, text []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, base+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	if len(text) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" && req.URL.Scheme == "https" {
+		req.Header.Set("X-Auth-Token", c.token)
+	}
+	return c.http.Do(req) //nolint:wrapcheck // says method and URL already
+}
+
+// call sends a request and reads its answer into v, if v is not nil.
+func (c *Client) call(ctx context.Context, method, path string, body, v any) error {
+	resp, err := c.Do(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	return readAnswer(resp, v)
+}
+
+func readAnswer(resp *http.Response, v any) error {
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return errs.Wrap(errs.Unavailable, fmt.Errorf("read the answer: %w", err))
+	}
+	switch resp.StatusCode {
+	case http.StatusOK:
+		if v == nil {
+			return nil
+		}
+		if err := json.Unmarshal(text, v); err != nil {
+			return errs.Wrap(errs.Internal, fmt.Errorf("the answer is not what was expected: %w", err))
+		}
+		return nil
+	case http.StatusNotFound:
+		return &Error{Status: resp.StatusCode, Text: "Page not found!"}
+	case http.StatusForbidden:
+		return &Error{Status: resp.StatusCode, Text: "Access denied!"}
+	case http.StatusInternalServerError, http.StatusServiceUnavailable:
+		if line := strings.TrimSpace(string(text)); line != "" {
+			return &Error{Status: resp.StatusCode, Text: line}
+		}
+	}
+	return &Error{Status: resp.StatusCode, Text: resp.Status}
+}

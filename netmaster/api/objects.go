@@ -1,0 +1,70 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/intent"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Paths of the object model. A trailing slash belongs to every one; it may be left out.
+const (
+	objectRoot  = "/api/v1/"
+	inspectRoot = objectRoot + "inspect/"
+	keyPart     = "/{key:[^/]+}"
+	slash       = "{slash:/?}"
+)
+
+// collection routes the requests for one kind of object.
+func (h *handler) collection(c intent.Collection) {
+	list, one := objectRoot+c.Name()+slash, objectRoot+c.Name()+keyPart+slash
+	h.router.Methods(http.MethodGet).Path(list).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.answer(w, r, c.List(), nil)
+	})
+	h.keyed(http.MethodGet, one, func(_ http.ResponseWriter, _ *http.Request, key string) (any, error) {
+		return c.Get(key)
+	})
+	put := func(w http.ResponseWriter, r *http.Request, key string) (any, error) {
+		body, err := readBody(w, r)
+		if err != nil {
+			return nil, err
+		}
+		return c.Put(r.Context(), key, body)
+	}
+	h.keyed(http.MethodPost, one, put)
+	h.keyed(http.MethodPut, one, put)
+	h.keyed(http.MethodDelete, one, func(_ http.ResponseWriter, r *http.Request, key string) (any, error) {
+		return key, c.Delete(r.Context(), key)
+	})
+	h.keyed(http.MethodGet, inspectRoot+c.Name()+keyPart+slash, func(_ http.ResponseWriter, r *http.Request, key string) (any, error) {
+		return c.Inspect(r.Context(), key)
+	})
+}
+
+// endpoints routes the inspection of endpoints, which are no objects of their own.
+func (h *handler) endpoints(e *intent.Engine) {
+	path := inspectRoot + contivmodel.EndpointCollection + keyPart + slash
+	h.keyed(http.MethodGet, path, func(_ http.ResponseWriter, r *http.Request, search string) (any, error) {
+		return e.InspectEndpoint(r.Context(), search)
+	})
+}
+
+// keyed routes requests that name an object.
+func (h *handler) keyed(method, path string, do func(w http.ResponseWriter, r *http.Request, key string) (any, error)) {
+	h.router.Methods(method).Path(path).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key, err := pathVar(r, "key")
+		if err == nil && len(key) > maxKey {
+			err = errs.New(errs.Invalid, "Invalid Key")
+		}
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		v, err := do(w, r, key)
+		h.answer(w, r, v, err)
+	})
+}
+
+// maxKey bounds a key in a path: three names of 256 bytes and their separators.
+const maxKey = 1024

@@ -1,0 +1,59 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/intent"
+	"github.com/contiv/netplugin/state/masterapi"
+)
+
+// plugin routes the calls agents make for container runtimes.
+func (h *handler) plugin(e *intent.Engine) {
+	call(h, masterapi.PathAllocAddress, func(ctx context.Context, req masterapi.AllocAddressRequest) (any, int64, error) {
+		resp, err := e.AllocAddress(ctx, req)
+		return resp, 0, err
+	})
+	call(h, masterapi.PathReleaseAddress, func(ctx context.Context, req masterapi.ReleaseAddressRequest) (any, int64, error) {
+		return masterapi.ReleaseAddressResponse{Status: "success"}, 0, e.ReleaseAddress(ctx, req)
+	})
+	call(h, masterapi.PathCreateEndpoint, func(ctx context.Context, req masterapi.CreateEndpointRequest) (any, int64, error) {
+		ch, err := e.CreateEndpoint(ctx, req)
+		return masterapi.CreateEndpointResponse{EndpointConfig: ch.Endpoint}, ch.Revision, err
+	})
+	call(h, masterapi.PathDeleteEndpoint, func(ctx context.Context, req masterapi.DeleteEndpointRequest) (any, int64, error) {
+		ch, err := e.DeleteEndpoint(ctx, req)
+		return masterapi.DeleteEndpointResponse{EndpointConfig: ch.Endpoint}, ch.Revision, err
+	})
+	call(h, masterapi.PathUpdateEndpoint, func(ctx context.Context, req masterapi.UpdateEndpointRequest) (any, int64, error) {
+		return masterapi.UpdateEndpointResponse{IPAddress: req.IPAddress}, 0, e.UpdateEndpoint(ctx, req)
+	})
+}
+
+// call routes one call. Its content type must be exactly application/json: to
+// anything else the path does not exist. A revision, if there is one, goes into the
+// answer's header.
+func call[Req any](h *handler, path string, do func(context.Context, Req) (any, int64, error)) {
+	h.router.Methods(http.MethodPost).Path(path).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Content-Type") != "application/json" {
+			http.NotFound(w, r)
+			return
+		}
+		var req Req
+		body, err := readBody(w, r)
+		if err == nil {
+			err = contivmodel.DecodeJSON(body, &req)
+		}
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		v, rev, err := do(r.Context(), req)
+		if err == nil && rev != 0 {
+			w.Header().Set(masterapi.RevisionHeader, strconv.FormatInt(rev, 10))
+		}
+		h.answer(w, r, v, err)
+	})
+}
