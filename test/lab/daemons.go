@@ -27,14 +27,14 @@ const (
 	vswitchd    = "ovs-vswitchd"
 )
 
-// daemons lists what runs on a host, in the order of starting.
-func (l *Lab) daemons(h *Host) []string {
-	list := []string{ovs}
-	if l.cfg.Bare {
+// Daemons lists what runs on the host, in the order of starting.
+func (h *Host) Daemons() []string {
+	c, list := h.lab.cfg, []string{ovs}
+	if c.Bare {
 		return list
 	}
-	if h.Number <= l.cfg.Masters {
-		if l.cfg.Store == StoreEtcd {
+	if h.Number <= c.Masters {
+		if c.Store == StoreEtcd {
 			list = append(list, etcd)
 		}
 		list = append(list, netmaster)
@@ -43,7 +43,7 @@ func (l *Lab) daemons(h *Host) []string {
 }
 
 func (h *Host) checkDaemon(name string) error {
-	known := h.lab.daemons(h)
+	known := h.Daemons()
 	if slices.Contains(append(known, ovsdbServer, vswitchd), name) {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (h *Host) awaitReady(ctx context.Context, name string) error {
 		case <-tick.C:
 		case <-asking.Done():
 			return fmt.Errorf("%s: wait for %s to be ready: %w (last answer: %v)\n%s",
-				h.Name, name, context.Cause(asking), reason, h.logTail(name))
+				h.Name, name, context.Cause(asking), reason, h.LogTail(name))
 		}
 	}
 }

@@ -21,7 +21,9 @@ import (
 //	containers/<name>.json   an attached container, or one that is being attached
 const labFile = "lab.json"
 
-func (l *Lab) path(elem ...string) string { return filepath.Join(append([]string{l.cfg.Dir}, elem...)...) }
+func (l *Lab) path(elem ...string) string {
+	return filepath.Join(append([]string{l.cfg.Dir}, elem...)...)
+}
 
 // claimDir writes the configuration into an empty or new directory. Of two labs that
 // want the same directory one gets it.

@@ -13,8 +13,8 @@ const (
 	tailBytes = 16 << 10
 )
 
-// logTail is the end of a daemon's log, to be read with an error.
-func (h *Host) logTail(daemon string) string {
+// LogTail is the end of a daemon's log, to be read with an error.
+func (h *Host) LogTail(daemon string) string {
 	path := h.LogFile(daemon)
 	f, err := os.Open(path)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/contiv/netplugin/test/lab/hostinit"
@@ -56,7 +55,7 @@ func (l *Lab) startHost(ctx context.Context, h *Host) (err error) {
 	if err := h.configure(); err != nil {
 		return err
 	}
-	for _, d := range l.daemons(h) {
+	for _, d := range h.Daemons() {
 		if err := h.StartDaemon(ctx, d); err != nil {
 			return err
 		}
@@ -119,17 +118,4 @@ func (l *Lab) etcHosts() string {
 
 func hostPrefix(n network, host int) netip.Prefix {
 	return netip.PrefixFrom(address(n.prefix, host), n.prefix.Bits())
-}
-
-// Logs returns the files of a daemon's log, oldest first.
-func (h *Host) Logs(daemon string) ([]string, error) {
-	path := h.LogFile(daemon)
-	rotated, err := filepath.Glob(path + ".*")
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("log of %s on %s: %w", daemon, h.Name, err)
-	}
-	return append(rotated, path), nil
 }

@@ -108,5 +108,5 @@ func (h *Host) explain(err error, daemon string) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w\n%s", err, h.logTail(daemon))
+	return fmt.Errorf("%w\n%s", err, h.LogTail(daemon))
 }

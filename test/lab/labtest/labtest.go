@@ -1,0 +1,112 @@
+// Package labtest brings labs up in tests and sees that they go without a trace.
+package labtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/contiv/netplugin/test/lab"
+	"github.com/contiv/netplugin/test/systemtests/leftovers"
+)
+
+// binEnv names the directory of binaries that were built already.
+const binEnv = "CONTIV_BIN"
+
+// Up brings up a lab for a test, with the binaries of the source at hand, in a
+// directory of its own. When the test ends the lab is taken down, and the test fails
+// if anything is left of it. If the test has failed it shows what the daemons had to
+// say.
+func Up(t testing.TB, c lab.Config) *lab.Lab {
+	t.Helper()
+	if c.Bin == "" {
+		c.Bin = Bin(t)
+	}
+	return UpFrom(t, c)
+}
+
+// UpFrom is Up with the binaries of c.Bin.
+func UpFrom(t testing.TB, c lab.Config) *lab.Lab {
+	t.Helper()
+	if c.Dir == "" {
+		c.Dir = filepath.Join(t.TempDir(), "lab")
+	}
+	marks, err := leftovers.Before(c.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if l, err := lab.Open(c.Dir); err == nil {
+			if err := marks.Note(l); err != nil {
+				t.Logf("note the namespaces of the lab: %v", err)
+			}
+			if t.Failed() {
+				showLogs(t, l)
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := lab.Down(ctx, c.Dir); err != nil {
+			t.Errorf("take the lab down: %v", err)
+		}
+		marks.Check(t)
+	})
+	c.Progress = t.Output()
+	l, err := lab.Up(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// showLogs prints the end of every daemon's log.
+func showLogs(t testing.TB, l *lab.Lab) {
+	for _, h := range l.Hosts() {
+		for _, daemon := range h.Daemons() {
+			t.Logf("%s, %s: %s", h.Name, daemon, h.LogTail(daemon))
+		}
+	}
+}
+
+// build runs make build once for all tests of a package.
+var build = sync.OnceValues(func() (string, error) {
+	if dir := os.Getenv(binEnv); dir != "" {
+		return dir, nil
+	}
+	gomod, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	root := filepath.Dir(string(gomod))
+	// Tests of several packages may get here at once.
+	lock, err := os.Open(filepath.Join(root, "Makefile"))
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return "", fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	if out, err := exec.Command("make", "-s", "-C", root, "build").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make build: %w\n%s", err, out)
+	}
+	return filepath.Join(root, "bin"), nil
+})
+
+// Bin returns the directory of the binaries: the one CONTIV_BIN names, else that of
+// make build, which it runs first.
+func Bin(t testing.TB) string {
+	t.Helper()
+	dir, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
