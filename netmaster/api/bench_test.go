@@ -1,0 +1,100 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/contivmodel/client"
+	"github.com/contiv/netplugin/netmaster/api/apitest"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/embedded"
+	"github.com/contiv/netplugin/state/masterapi"
+)
+
+// openEmbedded starts an etcd in this process, with its data on disk, synced.
+func openEmbedded(t testing.TB) objdb.Store {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	store, err := embedded.Open(context.Background(), embedded.Config{Dir: t.TempDir(), ListenClient: addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// BenchmarkCreateEndpoint measures createEndpoint over HTTP with its data on disk. An
+// op is one endpoint; what it costs must not depend on the size of the subnet.
+func BenchmarkCreateEndpoint(b *testing.B) {
+	for _, subnet := range []string{"10.1.1.0/24", "10.16.0.0/12"} {
+		for _, clients := range []int{1, 8} {
+			b.Run(fmt.Sprintf("subnet=%s/clients=%d", subnet[len(subnet)-3:], clients), func(b *testing.B) {
+				benchmarkCreate(b, subnet, clients)
+			})
+		}
+	}
+}
+
+func benchmarkCreate(b *testing.B, subnet string, clients int) {
+	log := logrus.New()
+	log.SetLevel(logrus.ErrorLevel)
+	url := apitest.Start(b, openEmbedded(b), apitest.Config(log))
+	c, err := client.New(client.Config{URLs: []string{url}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	ctx := b.Context()
+	n := &contivmodel.Network{TenantName: "default", NetworkName: "n", Encap: "vxlan", Subnet: subnet}
+	if _, err := client.Put(ctx, c, contivmodel.NetworkKind(), n); err != nil {
+		b.Fatal(err)
+	}
+	// In rounds, so that a /24 has room: what a round creates is removed off the clock.
+	const round = 200
+	for done := 0; done < b.N; done += round {
+		size := min(round, b.N-done)
+		each(b, clients, size, func(ctx context.Context, i int) error {
+			_, _, err := c.CreateEndpoint(ctx, masterapi.CreateEndpointRequest{
+				TenantName: "default", NetworkName: "n", ConfigEP: masterapi.ConfigEP{Container: fmt.Sprint("c", i), Host: "host1"},
+			})
+			return err
+		})
+		b.StopTimer()
+		each(b, 8, size, func(ctx context.Context, i int) error {
+			_, _, err := c.DeleteEndpoint(ctx, masterapi.DeleteEndpointRequest{TenantName: "default", NetworkName: "n", EndpointID: fmt.Sprint("c", i)})
+			return err
+		})
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "endpoints/s")
+}
+
+// each runs do for 0 … n−1, shared among clients.
+func each(b *testing.B, clients, n int, do func(context.Context, int) error) {
+	b.Helper()
+	g, ctx := errgroup.WithContext(b.Context())
+	for k := range clients {
+		g.Go(func() error {
+			for i := k; i < n; i += clients {
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
