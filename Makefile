@@ -13,7 +13,7 @@ export CGO_ENABLED := 0
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build test test-long race fuzz bench demo demo-down lint deps fmt install clean help
+.PHONY: build test test-long race fuzz bench demo demo-down lint deps fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -54,7 +54,9 @@ deps: ## install the Debian packages that are missing
 fmt: ## format the source
 	$(GO) tool gofumpt -w .
 
-install: build ## install binaries, units and sample settings below DESTDIR
+install: build install-files ## install binaries, units and sample settings below DESTDIR
+
+install-files: # the same with what is in bin/ already
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)/opt/cni/bin $(DESTDIR)/etc/contiv $(DESTDIR)/usr/lib/systemd/system $(DESTDIR)/usr/lib/sysusers.d
 	install -m 755 $(BIN)/netmaster $(BIN)/netplugin $(BIN)/netctl $(DESTDIR)$(PREFIX)/bin/
 	install -m 755 $(BIN)/contivk8s $(DESTDIR)/opt/cni/bin/
