@@ -35,7 +35,6 @@ const (
 	nxPopQueue       = 5
 	nxRegMove        = 6
 	nxRegLoad        = 7
-	nxNote           = 8
 	nxMultipath      = 10
 	nxBundle         = 12
 	nxBundleLoad     = 13
@@ -44,12 +43,7 @@ const (
 	nxLearn          = 16
 	nxExit           = 17
 	nxDecTTL         = 18
-	nxFinTimeout     = 19
 	nxController     = 20
-	nxDecTTLIDs      = 21
-	nxStackPush      = 27
-	nxStackPop       = 28
-	nxSample         = 29
 	nxConjunction    = 34
 	nxCT             = 35
 	nxNAT            = 36
@@ -58,7 +52,6 @@ const (
 	nxClone          = 42
 	nxCTClear        = 43
 	nxResubmitCT     = 44
-	nxLearn2         = 45
 	nxCheckPktLarger = 49
 )
 
@@ -243,8 +236,12 @@ func (a Actions) Resubmit(table uint8) Actions { return a.ResubmitPort(resubmitI
 
 // ResubmitPort is Resubmit with another ingress port, an OpenFlow 1.0 port number.
 func (a Actions) ResubmitPort(inPort uint16, table uint8) Actions {
+	return a.resubmit(nxResubmitTable, inPort, table)
+}
+
+func (a Actions) resubmit(subtype, inPort uint16, table uint8) Actions {
 	var buf [16]byte
-	b := nxHeader(buf[:0], nxResubmitTable, 16)
+	b := nxHeader(buf[:0], subtype, 16)
 	b = binary.BigEndian.AppendUint16(b, inPort)
 	return a + Actions(append(b, table, 0, 0, 0))
 }

@@ -272,14 +272,14 @@ type Multipath struct {
 	Fields    HashFields
 	Basis     uint16
 	Algorithm MultipathAlgorithm
-	Links     uint16 // 1…65535
+	Links     uint32 // 1…65536
 	Arg       uint32 // of MultipathIterHash only
 	Dst       Subfield
 }
 
 // Multipath stores a number from 0 to Links-1, chosen by a hash, in Dst.
 func (a Actions) Multipath(m Multipath) Actions {
-	if !m.Dst.ok() || m.Links == 0 {
+	if !m.Dst.ok() || m.Links == 0 || m.Links > 1<<16 {
 		return a + refused
 	}
 	var buf [32]byte
@@ -288,7 +288,7 @@ func (a Actions) Multipath(m Multipath) Actions {
 	b = binary.BigEndian.AppendUint16(b, m.Basis)
 	b = append(b, 0, 0)
 	b = binary.BigEndian.AppendUint16(b, uint16(m.Algorithm))
-	b = binary.BigEndian.AppendUint16(b, m.Links-1)
+	b = binary.BigEndian.AppendUint16(b, uint16(m.Links-1))
 	b = binary.BigEndian.AppendUint32(b, m.Arg)
 	b = append(b, 0, 0)
 	b = binary.BigEndian.AppendUint16(b, m.Dst.ofsNBits())

@@ -54,11 +54,11 @@ const (
 	MaxLenFull uint16 = 0xffff // send the whole packet to the controller
 )
 
-// Flow flags (OpenFlow 1.3 §7.3.4.1).
+// Flow flags (OpenFlow 1.3 §7.3.4.1). Open vSwitch reports all of them back.
 const (
 	FlowSendRemoved  uint16 = 1 << 0
-	FlowCheckOverlap uint16 = 1 << 1 // of the request only; never reported back
-	FlowResetCounts  uint16 = 1 << 2 // of the request only; never reported back
+	FlowCheckOverlap uint16 = 1 << 1
+	FlowResetCounts  uint16 = 1 << 2
 	FlowNoPktCounts  uint16 = 1 << 3
 	FlowNoByteCounts uint16 = 1 << 4
 )

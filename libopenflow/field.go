@@ -152,7 +152,13 @@ type fieldInfo struct {
 func hdr(class, number, n uint32) uint32 { return class<<16 | number<<9 | n }
 
 // bytes returns the size of the value on the wire, without an experimenter id.
-func (i *fieldInfo) bytes() int { return (int(i.bits) + 7) / 8 }
+func (i *fieldInfo) bytes() int {
+	n := (int(i.bits) + 7) / 8
+	if n == 3 {
+		n = 4
+	}
+	return n
+}
 
 // valid reports whether f is one of the constants.
 func (f Field) valid() bool { return f > FieldNone && f < numFields }

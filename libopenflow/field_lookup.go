@@ -37,14 +37,14 @@ func (x *fieldIndex) class(c uint32) *[128]Field {
 }
 
 // fieldOf finds the field of an OXM or NXM header; payload follows the header and
-// is needed for experimenter fields only. canonical tells whether the header is the
-// one that the switch itself uses in a match.
-func fieldOf(h uint32, payload string) (f Field, canonical bool) {
+// is needed for experimenter fields only.
+func fieldOf(h uint32, payload string) Field {
+	f := FieldNone
 	number := h >> 9 & 0x7f
 	switch c := h >> 16; c {
 	case classExp:
 		if len(payload) < 4 || binary.BigEndian.Uint32([]byte(payload[:4])) != onfExperimenter {
-			return FieldNone, false
+			return FieldNone
 		}
 		switch number {
 		case 42:
@@ -65,7 +65,7 @@ func fieldOf(h uint32, payload string) (f Field, canonical bool) {
 		}
 	}
 	if f == FieldNone {
-		return FieldNone, false
+		return FieldNone
 	}
 	// The payload must have the field's size, or it is some other field.
 	n := fields[f].bytes()
@@ -76,9 +76,9 @@ func fieldOf(h uint32, payload string) (f Field, canonical bool) {
 		n += 4
 	}
 	if int(h&0xff) != n {
-		return FieldNone, false
+		return FieldNone
 	}
-	return f, (h^fields[f].oxm)&0xfffffe00 == 0
+	return f
 }
 
 // fieldOfSub finds the field of a header that stands alone, as in move and load.

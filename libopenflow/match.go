@@ -56,8 +56,7 @@ func cutOXM(s string) (o oxm, rest string, ok bool) {
 		return oxm{}, "", false
 	}
 	o = oxm{head: h, raw: s[:n]}
-	f, _ := fieldOf(h, s[oxmHeaderLen:n])
-	o.field = f
+	o.field = fieldOf(h, s[oxmHeaderLen:n])
 	return o, s[n:], true
 }
 
@@ -166,9 +165,15 @@ func (v FieldValue) appendOXM(b []byte) []byte {
 	info := &fields[v.Field]
 	h, n := info.oxm, info.bytes()
 	exact := v.Exact()
-	if v.Field == FieldCTState {
-		// Only eight bits of ct_state exist; the switch cuts the mask to them.
-		v.mask.lo &= 0xff
+	// Of these fields only some bits exist; the switch cuts the mask to them.
+	switch v.Field {
+	case FieldCTState:
+		v.mask.lo &= ctStateKnown
+		v.value.lo &= ctStateKnown
+		exact = false
+	case FieldTunFlags:
+		v.mask.lo &= tunFlagsKnown
+		v.value.lo &= tunFlagsKnown
 		exact = false
 	}
 	if exact {
@@ -186,6 +191,12 @@ func (v FieldValue) appendOXM(b []byte) []byte {
 	}
 	return b
 }
+
+// The bits that the switch knows of fields with room for more.
+const (
+	ctStateKnown  = 0xff
+	tunFlagsKnown = 0x1
+)
 
 // InPort matches the ingress port.
 func (m Match) InPort(port uint32) Match { return m.With(FieldInPort.Is(uint64(port))) }

@@ -15,8 +15,6 @@ type FlowStats struct {
 // FlowStatsList is the body of a MultipartFlow reply.
 type FlowStatsList []FlowStats
 
-const flowStatsHeaderLen = 48
-
 func (s FlowStatsList) appendMultipart(b []byte) []byte {
 	for i := range s {
 		f, at := &s[i], len(b)

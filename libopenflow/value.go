@@ -47,7 +47,6 @@ func (m MAC) appendText(b []byte) []byte {
 type word struct{ hi, lo uint64 }
 
 func (w word) and(o word) word { return word{w.hi & o.hi, w.lo & o.lo} }
-func (w word) or(o word) word  { return word{w.hi | o.hi, w.lo | o.lo} }
 func (w word) not() word       { return word{^w.hi, ^w.lo} }
 func (w word) zero() bool      { return w.hi == 0 && w.lo == 0 }
 
@@ -77,19 +76,6 @@ func (w word) shr(n int) word {
 		return word{lo: w.hi >> (n - 64)}
 	}
 	return word{w.hi >> n, w.lo>>n | w.hi<<(64-n)}
-}
-
-// shl shifts left by n bits.
-func (w word) shl(n int) word {
-	switch {
-	case n <= 0:
-		return w
-	case n >= 128:
-		return word{}
-	case n >= 64:
-		return word{hi: w.lo << (n - 64)}
-	}
-	return word{w.hi<<n | w.lo>>(64-n), w.lo << n}
 }
 
 // bit reports whether bit n is set.
