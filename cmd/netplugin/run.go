@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"net/netip"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/contiv/netplugin/drivers/ovsd"
+	"github.com/contiv/netplugin/mgmtfn/k8splugin"
+	"github.com/contiv/netplugin/netplugin/agent"
+	"github.com/contiv/netplugin/netplugin/cluster"
+	"github.com/contiv/netplugin/netplugin/inspect"
+	"github.com/contiv/netplugin/objdb/etcd"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// run wires the daemon and works until ctx ends. What is on the host stays.
+func run(ctx context.Context, o *options, log *logrus.Logger) error {
+	// The agent's memory is one map of flows and small garbage: collect it early.
+	debug.SetGCPercent(50)
+	store, err := etcd.New(etcd.Config{
+		Endpoints: o.store.Endpoints, CA: o.store.CA, Cert: o.store.Cert, Key: o.store.Key,
+		User: o.store.User, Password: o.store.Password,
+	})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	driver, err := ovsd.New(ovsd.Config{
+		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, VXLANPort: uint16(o.vxlanPort),
+		Uplinks: o.uplinks, Log: log.WithField("part", "ovs"),
+	})
+	if err != nil {
+		return err
+	}
+	ag := agent.New(agent.Config{
+		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode,
+		Store: store, Driver: driver, Log: log.WithField("part", "agent"),
+		OnPeers: func(peers map[string]netip.Addr) { driver.SetPeers(values(peers)) },
+	})
+	master := cluster.NewMaster()
+
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics.MustRegister(driver.Collector(), agentCollector(ag))
+	checks := map[string]func() error{
+		"store":  func() error { return store.Health(ctx) },
+		"agent":  ag.Ready,
+		"switch": driver.Ready,
+		"netmaster": func() error {
+			if master.Leader() == "" {
+				return errs.New(errs.Unavailable, "no netmaster leads; is one running?")
+			}
+			return nil
+		},
+	}
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return driver.Run(ctx) })
+	g.Go(func() error { return ag.Run(ctx) })
+	g.Go(func() error { return ended(ctx, master.Follow(ctx, store)) })
+	g.Go(func() error {
+		return ended(ctx, cluster.Register(ctx, store, cluster.Host{Label: o.host, CtrlIP: o.ctrlIP, VTEP: o.vtepIP, VXLANPort: o.vxlanPort}, log))
+	})
+	g.Go(func() error {
+		return inspect.Serve(ctx, o.restAddress, inspect.Handler(inspect.Sources{
+			Driver: driver.Inspect, Agent: func() any { return ag.Status() },
+			Reclaim: driver.Detach, Checks: checks, Metrics: metrics,
+		}))
+	})
+	if o.network.Mode == "kubernetes" || o.network.Mode == "test" {
+		placer, err := k8splugin.PlacerFromFile(k8splugin.DefaultAPIConfig, log)
+		if err != nil {
+			return err
+		}
+		cni := k8splugin.NewServer(k8splugin.Config{
+			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: placer, Log: log.WithField("part", "cni"),
+		})
+		g.Go(func() error { return cni.Run(ctx, o.cniSocket) })
+	}
+	log.WithFields(logrus.Fields{"host": o.host, "vtep": o.vtepIP, "ctrl": o.ctrlIP, "mode": o.network.Mode}).Info("netplugin started")
+	err = g.Wait()
+	log.Info("netplugin stops; containers, ports and flows stay")
+	return err
+}
+
+// ended hides the error of a loop that ends because the program does.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func values(m map[string]netip.Addr) []netip.Addr {
+	out := make([]netip.Addr, 0, len(m))
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}
+
+func agentCollector(ag *agent.Agent) prometheus.Collector {
+	revision := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "contiv_agent_applied_revision", Help: "Store revision up to which the state has been declared to the driver.",
+	}, func() float64 { return float64(ag.Status().Revision) })
+	return revision
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+
+	"github.com/contiv/netplugin/drivers/ovsd"
+)
+
+// preflight prints what it finds and fails when something is amiss.
+func preflight(ctx context.Context, o *options, w io.Writer) error {
+	if err := o.validateHost(ctx); err != nil {
+		return err
+	}
+	findings := ovsd.Preflight(ctx, ovsd.Config{
+		OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, VXLANPort: uint16(o.vxlanPort), Uplinks: o.uplinks,
+	})
+	for _, port := range []int{9002, 9003, 9090} {
+		findings = append(findings, ovsd.CheckTCPPort(port))
+	}
+	bad := 0
+	for _, f := range findings {
+		mark := "ok  "
+		if !f.OK {
+			mark = "FAIL"
+			bad++
+		}
+		fmt.Fprintf(w, "%s  %-16s %s\n", mark, f.What, f.Detail)
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d checks failed", bad)
+	}
+	return nil
+}
+
+// cleanup removes what netplugin made. A running netplugin would make it again.
+func cleanup(ctx context.Context, o *options, dryRun bool, w io.Writer) error {
+	if c, err := net.Dial("unix", "/run/contiv/contiv-cni.sock"); err == nil {
+		c.Close()
+		if !dryRun {
+			return errors.New("netplugin is running on this host; stop it first")
+		}
+	}
+	if o.vxlanPort < 1 || o.vxlanPort > 65535 {
+		return errors.New("--vxlan-port " + strconv.Itoa(o.vxlanPort) + ": expected 1 to 65535")
+	}
+	verb := "removed"
+	if dryRun {
+		verb = "would remove"
+	}
+	if err := ovsd.Cleanup(ctx, ovsd.Config{OVSDB: o.ovsdb, Datapath: o.datapath}, dryRun, func(what string) {
+		fmt.Fprintln(w, verb, what)
+	}); err != nil {
+		return err
+	}
+	if !dryRun {
+		_ = os.Remove("/run/contiv/contiv-cni.sock")
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+// Package drivers defines what an agent asks of the thing that moves packets on its
+// host. drivers/ovsd does it with Open vSwitch, drivers/fakedriver in memory.
+package drivers
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// Global holds the settings that choose the pipelines.
+type Global struct {
+	FwdMode   string // bridge | routing
+	ARPMode   string // proxy | flood
+	PvtSubnet netip.Prefix
+}
+
+// Network is a network with everything resolved that the driver needs.
+type Network struct {
+	ID       string // <network>.<tenant>
+	Tenant   string
+	Name     string
+	Encap    ofnet.Encap
+	Tag      uint16
+	VNI      uint32
+	Subnet4  netip.Prefix
+	Subnet6  netip.Prefix
+	Gateway4 netip.Addr
+	Gateway6 netip.Addr
+	Infra    bool
+}
+
+// Endpoint is an endpoint with its network, group and host resolved.
+type Endpoint struct {
+	ID      string // <network>.<tenant>-<endpoint>
+	Network Network
+	Group   uint32
+	MAC     ofnet.MAC
+	IPv4    netip.Addr
+	IPv6    netip.Addr
+	Local   bool       // of this host: its port is found by its id
+	VTEP    netip.Addr // of a remote endpoint's host; zero while the host is unknown
+}
+
+// Port is an interface pair: OVSName is the switch's end, Name the container's, which
+// waits in the host's network namespace to be moved.
+type Port struct {
+	Name, OVSName string
+	MTU           int
+}
+
+// Attachment is a container interface that a port was handed out for. It is kept with
+// the port, so that an agent finds again after a restart what it had attached.
+type Attachment struct {
+	EndpointID  string
+	ContainerID string
+	IfName      string
+	Netns       string // path of the network namespace, may be empty
+	Port        Port
+}
+
+// Driver realises the desired state of one host. The Set and Remove methods declare;
+// they return at once and may be called in any order, with the same value again, and
+// before Run. What they declare is realised as soon as it can be, retried until it
+// holds, and stays while switch or database restart.
+type Driver interface {
+	// Run works until ctx ends. It leaves everything running when it returns.
+	Run(ctx context.Context) error
+
+	SetGlobal(Global)
+	SetNetwork(Network)
+	RemoveNetwork(id string)
+	SetEndpoint(Endpoint)
+	RemoveEndpoint(id string)
+	// Complete says that everything that exists has been declared: what the switch
+	// has beyond that is stale and may be swept.
+	Complete()
+
+	// Attach hands out a port for an endpoint of this host, or the one it already has.
+	Attach(ctx context.Context, a Attachment, encap ofnet.Encap, tag uint16) (Port, error)
+	// Detach takes the port of an endpoint away; an unknown endpoint is no error.
+	Detach(ctx context.Context, endpointID string) error
+	// Attachments lists the ports handed out.
+	Attachments() []Attachment
+	// Realised waits until the switch forwards for an attached endpoint of this host.
+	Realised(ctx context.Context, endpointID string) error
+
+	// Ready returns nil when everything declared is in the switch, or what is missing.
+	Ready() error
+	// Inspect returns a JSON-able picture of each bridge, by "vlan" and "vxlan".
+	Inspect() map[string]any
+}

@@ -1,0 +1,88 @@
+package ovsd
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+
+	"github.com/sirupsen/logrus"
+)
+
+// The two bridges; both exist whatever the mode.
+const (
+	VLANBridge  = "contivVlanBridge"
+	VXLANBridge = "contivVxlanBridge"
+)
+
+// Marks in external_ids. Everything the driver makes carries ownerMark, so that
+// Cleanup removes exactly that.
+const (
+	ownerKey       = "contiv-owner"
+	ownerMark      = "netplugin"
+	endpointKey    = "endpoint-id" // endpoint of a port; also "uplinkPort" and "hostcontivh0"
+	containerKey   = "contiv-container"
+	ifnameKey      = "contiv-ifname"
+	netnsKey       = "contiv-netns"
+	poolKey        = "contiv-pool" // a prepared port that has no endpoint yet
+	vrfKeyPrefix   = "contiv-vrf/" // on the bridge: the number of a tenant's VRF
+	roundKey       = "contiv-round"
+	uplinkEndpoint = "uplinkPort"
+)
+
+// tunnelName is the one flow-based VXLAN port.
+const tunnelName = "contivvx0"
+
+// OpenFlow port numbers the driver asks for. Container ports ask for the number in
+// their name, below all of these, so that numbers survive a restart of the switch.
+const (
+	tunnelOFPort      = 65000
+	firstUplinkOFPort = 65010
+	lastPortNumber    = 0xf000
+)
+
+// Config says what the driver works with.
+type Config struct {
+	HostLabel string
+	OVSDB     string // target of the database, default unix:/var/run/openvswitch/db.sock
+	Datapath  string // auto | system | netdev
+	VTEP      netip.Addr
+	VXLANPort uint16   // UDP
+	Uplinks   []string // interfaces of the VLAN bridge
+	PoolSize  int      // ports kept ready per bridge in use; default 16
+	Log       logrus.FieldLogger
+}
+
+func (c *Config) setDefaults() error {
+	if c.OVSDB == "" {
+		c.OVSDB = "unix:/var/run/openvswitch/db.sock"
+	}
+	if c.VXLANPort == 0 {
+		c.VXLANPort = 4789
+	}
+	if c.PoolSize == 0 {
+		c.PoolSize = 16
+	}
+	if c.Datapath == "" {
+		c.Datapath = "auto"
+	}
+	switch c.Datapath {
+	case "auto", "system", "netdev":
+	default:
+		return fmt.Errorf("ovs datapath %q: expected auto, system or netdev", c.Datapath)
+	}
+	if c.Log == nil {
+		c.Log = logrus.StandardLogger()
+	}
+	return nil
+}
+
+// mgmtTarget is the bridge's management socket, which Open vSwitch keeps beside the
+// database's. It needs no Controller row, whose coming and going would flush all flows.
+func (c *Config) mgmtTarget(bridge string) string {
+	dir := "/var/run/openvswitch"
+	if path, ok := strings.CutPrefix(c.OVSDB, "unix:"); ok {
+		dir = filepath.Dir(path)
+	}
+	return "unix:" + filepath.Join(dir, bridge+".mgmt")
+}

@@ -1,0 +1,493 @@
+// Package ovsd realises networks and endpoints with Open vSwitch: bridges and ports
+// through OVSDB, forwarding through the flow programs of package ofnet.
+//
+// The database is the memory of what exists on the host: a port carries, in its
+// external_ids, the endpoint it belongs to, so an agent that starts finds everything
+// its predecessor attached and touches none of it.
+//
+// Each bridge is a side of the driver, with a pool of prepared ports, a flow pipeline
+// and a switch connection. What is declared (networks, endpoints, settings) and what
+// the database reports (port numbers) meet in the flows of each object; the switch
+// reconciler sees to it that the bridge has them.
+package ovsd
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/ovsdb"
+	"github.com/contiv/netplugin/utils/errs"
+	"golang.org/x/sync/errgroup"
+)
+
+// Driver implements drivers.Driver with Open vSwitch.
+type Driver struct {
+	cfg   Config
+	db    *ovsdb.Client
+	sides map[ofnet.Encap]*side
+
+	numbers struct {
+		sync.Mutex
+		reserved map[int]bool
+	}
+
+	mu        sync.Mutex
+	global    drivers.Global
+	networks  map[string]drivers.Network
+	endpoints map[string]drivers.Endpoint
+	ports     map[string]uint32 // OpenFlow port by endpoint id
+	uplinks   []ofnet.Uplink
+	peers     []netip.Addr
+	vrfs      vrfTable
+	repair    chan struct{} // kicks keepBridges
+	changed   chan struct{} // closed and replaced when endpoints or ports change
+	started   bool          // bridges exist, rounds are counted
+	startErr  error         // why not
+}
+
+// side is one bridge.
+type side struct {
+	encap  ofnet.Encap
+	bridge string
+	pool   *pool
+	sw     *ofnet.Switch
+	round  uint16
+	mtuNow atomic.Int64
+
+	pipeline *ofnet.Pipeline // nil while the mode is unknown or not supported
+	modeErr  error
+}
+
+func (s *side) mtu() int { return int(s.mtuNow.Load()) }
+
+var _ drivers.Driver = (*Driver)(nil)
+
+// New makes a driver. It does nothing before Run.
+func New(cfg Config) (*Driver, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, errs.Wrap(errs.Invalid, err)
+	}
+	d := &Driver{
+		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
+		ports: map[string]uint32{}, vrfs: newVRFTable(), changed: make(chan struct{}), repair: make(chan struct{}, 1),
+		sides: map[ofnet.Encap]*side{},
+	}
+	d.numbers.reserved = map[int]bool{}
+	d.db = ovsdb.New(ovsdb.Config{Target: cfg.OVSDB, Monitor: monitored(), OnChange: d.onChange, Log: cfg.Log})
+	d.addSide(ofnet.VXLAN, VXLANBridge)
+	d.addSide(ofnet.VLAN, VLANBridge)
+	return d, nil
+}
+
+func (d *Driver) addSide(encap ofnet.Encap, bridge string) {
+	s := &side{encap: encap, bridge: bridge}
+	s.sw = ofnet.NewSwitch(ofnet.SwitchConfig{Name: bridge, Target: d.cfg.mgmtTarget(bridge), Log: d.cfg.Log})
+	s.pool = newPool(d, bridge, func() int { return d.measureMTU(s) })
+	d.sides[encap] = s
+}
+
+// measureMTU reads the MTU of the underlay, which may have changed since the last port.
+func (d *Driver) measureMTU(s *side) int {
+	mtu := 0
+	if s.encap == ofnet.VXLAN {
+		mtu = tunnelMTU(d.cfg.VTEP)
+	} else {
+		mtu = linkMTU(d.cfg.Uplinks)
+	}
+	s.mtuNow.Store(int64(mtu))
+	return mtu
+}
+
+// Run works until ctx ends. Bridges, ports and flows stay.
+func (d *Driver) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return d.db.Run(ctx) })
+	g.Go(func() error {
+		if err := d.start(ctx); err != nil {
+			return err
+		}
+		inner, ctx := errgroup.WithContext(ctx)
+		for _, s := range d.sides {
+			inner.Go(func() error { s.pool.run(ctx); return ctx.Err() })
+			inner.Go(func() error { return s.sw.Run(ctx) })
+		}
+		inner.Go(func() error { return d.keepBridges(ctx) })
+		return inner.Wait()
+	})
+	if err := g.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// start brings bridges and ports about, again and again until it holds.
+func (d *Driver) start(ctx context.Context) error {
+	wait := 100 * time.Millisecond
+	for {
+		err := d.prepare(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		d.mu.Lock()
+		said := d.startErr != nil && err != nil && d.startErr.Error() == err.Error()
+		d.startErr = err
+		d.mu.Unlock()
+		if err == nil {
+			return nil
+		}
+		if !said {
+			d.cfg.Log.WithError(err).Warn("the switch is not ready; retrying")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, 5*time.Second)
+	}
+}
+
+func (d *Driver) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := d.db.Wait(ctx, func(v ovsdb.View) bool { return hasRoot(v) }); err != nil {
+		return err
+	}
+	if err := d.ensureAll(ctx); err != nil {
+		return err
+	}
+	for _, s := range d.sides {
+		d.measureMTU(s)
+		round, err := d.nextRound(ctx, s.bridge)
+		if err != nil {
+			return err
+		}
+		s.round = round
+		if err := s.pool.adopt(ctx); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.db.View(func(v ovsdb.View) { d.vrfs.load(v) })
+	d.started = true
+	d.readPorts()
+	d.rebuild()
+	return nil
+}
+
+func (d *Driver) ensureAll(ctx context.Context) error {
+	for _, s := range d.sides {
+		if err := d.ensureBridge(ctx, s.bridge); err != nil {
+			return err
+		}
+	}
+	if err := d.ensureTunnel(ctx); err != nil {
+		return err
+	}
+	return d.ensureUplinks(ctx)
+}
+
+func hasRoot(v ovsdb.View) bool {
+	found := false
+	v.Each("Open_vSwitch", func(ovsdb.UUID, ovsdb.Row) { found = true })
+	return found
+}
+
+// keepBridges repairs the bridges when somebody removes them or the database is
+// replaced, and keeps the numbers of VRFs stored.
+func (d *Driver) keepBridges(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.repair:
+		}
+		whole := true
+		if !d.db.View(func(v ovsdb.View) { whole = !hasRoot(v) || d.intact(v) }) {
+			continue // the next connection brings a change
+		}
+		if whole && !d.vrfsUnsaved() {
+			continue
+		}
+		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
+		err := d.ensureAll(attempt)
+		if err == nil {
+			err = d.saveVRFs(attempt)
+		}
+		cancel()
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		d.cfg.Log.WithError(err).Warn("cannot repair the bridges; retrying")
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+			d.wantRepair()
+		}
+	}
+}
+
+func (d *Driver) wantRepair() {
+	select {
+	case d.repair <- struct{}{}:
+	default:
+	}
+}
+
+// intact reports whether everything the driver needs besides endpoints exists.
+func (d *Driver) intact(v ovsdb.View) bool {
+	for _, s := range d.sides {
+		if _, _, ok := v.Find("Bridge", "name", s.bridge); !ok {
+			return false
+		}
+	}
+	_, _, ok := v.Find("Interface", "name", tunnelName)
+	return ok
+}
+
+// onChange is told of every change in the database.
+func (d *Driver) onChange(changes []ovsdb.Change) {
+	d.wantRepair()
+	if !slices.ContainsFunc(changes, func(c ovsdb.Change) bool { return c.Table == "Interface" }) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.started {
+		d.readPorts()
+	}
+}
+
+// readPorts takes the port numbers from the database and renews the flows of what
+// they changed. The caller holds mu.
+func (d *Driver) readPorts() {
+	fresh := map[string]uint32{}
+	var links []ofnet.Uplink
+	d.db.View(func(v ovsdb.View) {
+		v.Each("Interface", func(_ ovsdb.UUID, row ovsdb.Row) {
+			ids := row.Map("external_ids")
+			if n, ok := row.Int("ofport"); ok && n > 0 && ids[ownerKey] == ownerMark && ids[endpointKey] != "" {
+				fresh[ids[endpointKey]] = uint32(n)
+			}
+		})
+		links = uplinks(v)
+	})
+	old := d.ports
+	d.ports = fresh
+	for id := range old {
+		if fresh[id] != old[id] {
+			d.refreshEndpoint(id)
+		}
+	}
+	for id := range fresh {
+		if _, had := old[id]; !had {
+			d.refreshEndpoint(id)
+		}
+	}
+	d.refreshUplinks(links)
+	d.broadcast()
+}
+
+func (d *Driver) broadcast() {
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// SetGlobal chooses the pipelines.
+func (d *Driver) SetGlobal(g drivers.Global) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.global == g {
+		return
+	}
+	d.global = g
+	d.rebuild()
+}
+
+// SetNetwork declares a network.
+func (d *Driver) SetNetwork(n drivers.Network) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.networks[n.ID] == n {
+		return
+	}
+	d.networks[n.ID] = n
+	if s, ok := d.sides[n.Encap]; ok && !n.Infra {
+		s.pool.use()
+	}
+	d.refreshNetwork(n.ID)
+}
+
+// RemoveNetwork takes a declaration back.
+func (d *Driver) RemoveNetwork(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.networks, id)
+	for _, s := range d.sides {
+		s.sw.Remove("net/" + id)
+	}
+}
+
+// SetEndpoint declares an endpoint of this or another host.
+func (d *Driver) SetEndpoint(e drivers.Endpoint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.endpoints[e.ID] == e {
+		return
+	}
+	d.endpoints[e.ID] = e
+	d.refreshEndpoint(e.ID)
+	d.broadcast()
+}
+
+// RemoveEndpoint takes a declaration back. The port of a local endpoint stays until Detach.
+func (d *Driver) RemoveEndpoint(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.endpoints, id)
+	for _, s := range d.sides {
+		s.sw.Remove("ep/" + id)
+	}
+	d.broadcast()
+}
+
+// Complete allows the switches to sweep what nobody declared.
+func (d *Driver) Complete() {
+	for _, s := range d.sides {
+		s.sw.Complete()
+	}
+}
+
+// rebuild chooses the pipelines anew and renews all flows. The caller holds mu.
+func (d *Driver) rebuild() {
+	if !d.started || d.global.FwdMode == "" {
+		return
+	}
+	for _, s := range d.sides {
+		s.pipeline, s.modeErr = ofnet.NewPipeline(ofnet.Settings{
+			Encap: s.encap, Routing: d.global.FwdMode == "routing", ARPFlood: d.global.ARPMode == "flood",
+			TunnelPort: tunnelOFPort, Round: s.round,
+		})
+		if s.pipeline == nil {
+			s.sw.Remove("fixed")
+			continue
+		}
+		s.sw.Set("fixed", s.pipeline.Fixed())
+	}
+	for id := range d.networks {
+		d.refreshNetwork(id)
+	}
+	for id := range d.endpoints {
+		d.refreshEndpoint(id)
+	}
+	d.refreshUplinks(d.uplinks)
+}
+
+func (d *Driver) refreshNetwork(id string) {
+	n := d.networks[id]
+	s := d.sides[n.Encap]
+	if !d.started || s == nil || s.pipeline == nil {
+		return
+	}
+	s.sw.Set("net/"+id, s.pipeline.Network(ofnet.Network{
+		ID: n.ID, Encap: n.Encap, VRF: d.vrf(n.Tenant), Tag: n.Tag, VNI: n.VNI,
+		Gateway4: n.Gateway4, Gateway6: n.Gateway6,
+	}))
+}
+
+func (d *Driver) refreshEndpoint(id string) {
+	e, ok := d.endpoints[id]
+	s := d.sides[e.Network.Encap]
+	if !d.started || !ok || s == nil || s.pipeline == nil {
+		return
+	}
+	port := d.ports[id]
+	if e.Local != (port != 0) || (!e.Local && e.Network.Encap == ofnet.VXLAN && !e.VTEP.IsValid()) {
+		s.sw.Remove("ep/" + id) // nowhere to send its packets yet
+		return
+	}
+	s.sw.Set("ep/"+id, s.pipeline.Endpoint(ofnet.Endpoint{
+		ID: id, Encap: e.Network.Encap, VRF: d.vrf(e.Network.Tenant), Tag: e.Network.Tag, VNI: e.Network.VNI,
+		Group: e.Group, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: port, VTEP: e.VTEP,
+	}))
+}
+
+func (d *Driver) refreshUplinks(links []ofnet.Uplink) {
+	s := d.sides[ofnet.VLAN]
+	now := map[string]bool{}
+	for _, u := range links {
+		now[u.Name] = true
+		if s.pipeline != nil {
+			s.sw.Set("uplink/"+u.Name, s.pipeline.Uplink(u))
+		}
+	}
+	for _, u := range d.uplinks {
+		if !now[u.Name] {
+			s.sw.Remove("uplink/" + u.Name)
+		}
+	}
+	d.uplinks = links
+}
+
+// Realised waits until the switch forwards for an attached local endpoint.
+func (d *Driver) Realised(ctx context.Context, endpointID string) error {
+	for {
+		d.mu.Lock()
+		e, known := d.endpoints[endpointID]
+		attached := d.ports[endpointID] != 0
+		changed := d.changed
+		s := d.sides[e.Network.Encap]
+		var modeErr error
+		if s != nil {
+			modeErr = s.modeErr
+		}
+		d.mu.Unlock()
+		if modeErr != nil {
+			return errs.New(errs.Invalid, "endpoint %s: %w", endpointID, modeErr)
+		}
+		if known && attached && s != nil {
+			return s.sw.Settled(ctx, "ep/"+endpointID)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if !known {
+				return errs.New(errs.Timeout, "endpoint %s is not in the store yet: %w", endpointID, ctx.Err())
+			}
+			return errs.New(errs.Timeout, "endpoint %s has no port yet: %w", endpointID, ctx.Err())
+		}
+	}
+}
+
+// Ready returns nil when everything declared is in the switches, or what is missing.
+func (d *Driver) Ready() error {
+	d.mu.Lock()
+	started, startErr, global := d.started, d.startErr, d.global
+	d.mu.Unlock()
+	if err := d.db.Connected(); err != nil {
+		return err
+	}
+	if !started {
+		if startErr != nil {
+			return startErr
+		}
+		return errs.New(errs.Unavailable, "bridges are being set up")
+	}
+	if global.FwdMode == "" {
+		return errs.New(errs.Unavailable, "waiting for the global settings")
+	}
+	for _, s := range d.sides {
+		if err := s.sw.Ready(); err != nil {
+			return fmt.Errorf("bridge %s: %w", s.bridge, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package ovsd
+
+import (
+	"net/netip"
+
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// The pictures Inspect returns keep the member names of the original, which tools read;
+// what the original has and we have not (masters, timestamps) is left empty.
+
+type switchPicture struct {
+	LocalIp      string //nolint:revive // outward name
+	MyPort       int
+	MyAddr       string
+	IsConnected  bool
+	DpName       string
+	Protopath    *string
+	MasterDb     map[string]any
+	VtepTable    map[string]int
+	EndpointDb   map[string]endpointPicture
+	VrfNameIdMap map[string]uint16 //nolint:revive // outward name
+	VrfDb        map[string]vrfPicture
+	FwdMode      string
+	ArpMode      string
+	Stats        map[string]uint64
+	ErrStats     map[string]uint64
+	Datapath     datapathPicture
+	Switch       ofnet.SwitchStatus
+	PortsReady   int // prepared ports that wait for containers
+}
+
+type datapathPicture struct {
+	Tables []string // names of the flow tables by number
+	Error  string   `json:",omitempty"`
+}
+
+type endpointPicture struct {
+	EndpointID    string
+	EndpointType  int // 2: internal
+	EndpointGroup int
+	IpAddr        string //nolint:revive // outward name
+	IpMask        string //nolint:revive // outward name
+	Ipv6Addr      string
+	Ipv6Mask      string
+	Vrf           string
+	MacAddrStr    string
+	Vlan          int
+	Vni           int
+	OriginatorIp  string //nolint:revive // outward name
+	PortNo        uint32 `json:",omitempty"`
+}
+
+type vrfPicture struct {
+	VrfName     string
+	VrfId       uint16 //nolint:revive // outward name
+	NumNetworks int
+}
+
+const (
+	rpcPortVXLAN = 9002
+	rpcPortVLAN  = 9003
+)
+
+// Inspect returns a JSON-able picture of each bridge, by "vlan" and "vxlan".
+func (d *Driver) Inspect() map[string]any {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return map[string]any{
+		"vlan":  d.picture(d.sides[ofnet.VLAN], rpcPortVLAN),
+		"vxlan": d.picture(d.sides[ofnet.VXLAN], rpcPortVXLAN),
+	}
+}
+
+func (d *Driver) picture(s *side, rpcPort int) switchPicture {
+	status := s.sw.Status()
+	p := switchPicture{
+		LocalIp: d.cfg.VTEP.String(), MyAddr: d.cfg.VTEP.String(), MyPort: rpcPort, IsConnected: status.Connected,
+		MasterDb: map[string]any{}, VtepTable: map[string]int{}, EndpointDb: map[string]endpointPicture{},
+		VrfNameIdMap: map[string]uint16{}, VrfDb: map[string]vrfPicture{},
+		FwdMode: d.global.FwdMode, ArpMode: d.global.ARPMode, Stats: map[string]uint64{"FlowModSent": status.Sent}, ErrStats: map[string]uint64{},
+		Switch: status, PortsReady: s.pool.ready(),
+	}
+	if s.pipeline != nil {
+		p.DpName, p.Datapath.Tables = s.pipeline.Mode(), s.pipeline.Tables()
+	}
+	if s.modeErr != nil {
+		p.Datapath.Error = s.modeErr.Error()
+	}
+	for _, n := range d.networks {
+		if n.Encap != s.encap {
+			continue
+		}
+		v := p.VrfDb[n.Tenant]
+		v.VrfName, v.VrfId = n.Tenant, d.vrfs.ids[n.Tenant]
+		v.NumNetworks++
+		p.VrfDb[n.Tenant], p.VrfNameIdMap[n.Tenant] = v, v.VrfId
+	}
+	for id, e := range d.endpoints {
+		if e.Network.Encap != s.encap {
+			continue
+		}
+		origin := e.VTEP
+		if e.Local {
+			origin = d.cfg.VTEP
+		} else if s.encap == ofnet.VXLAN && e.VTEP.IsValid() {
+			p.VtepTable[e.VTEP.String()] = tunnelOFPort
+		}
+		p.EndpointDb[text(e.IPv4)+":"+e.Network.Tenant] = endpointPicture{
+			EndpointID: id, EndpointType: 2, EndpointGroup: int(e.Group),
+			IpAddr: text(e.IPv4), IpMask: mask(e.IPv4, "255.255.255.255"),
+			Ipv6Addr: text(e.IPv6), Ipv6Mask: mask(e.IPv6, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+			Vrf: e.Network.Tenant, MacAddrStr: e.MAC.String(), Vlan: int(e.Network.Tag), Vni: int(e.Network.VNI),
+			OriginatorIp: text(origin), PortNo: d.ports[id],
+		}
+	}
+	if s.encap == ofnet.VXLAN {
+		for _, peer := range d.peers {
+			p.VtepTable[peer.String()] = tunnelOFPort
+		}
+	}
+	return p
+}
+
+// SetPeers tells the driver the tunnel addresses of the other hosts, for inspection:
+// forwarding follows the endpoints.
+func (d *Driver) SetPeers(peers []netip.Addr) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.peers = peers
+}
+
+func text(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
+func mask(a netip.Addr, m string) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return m
+}

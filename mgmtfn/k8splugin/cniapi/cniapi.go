@@ -1,0 +1,86 @@
+// Package cniapi is what the CNI binary contivk8s and the agent say to each other: JSON
+// over HTTP on a unix socket. The three-letter core is the original's; every other
+// member is an addition that old peers ignore.
+package cniapi
+
+// DefaultSocket is where the agent listens.
+const DefaultSocket = "/run/contiv/contiv-cni.sock"
+
+// Paths of the calls; all are POSTs with Content-Type application/json.
+const (
+	PathAddPod   = "/ContivCNI.AddPod"
+	PathDelPod   = "/ContivCNI.DelPod"
+	PathCheckPod = "/ContivCNI.CheckPod"
+	PathStatus   = "/ContivCNI.Status"
+	PathGC       = "/ContivCNI.GC"
+)
+
+// Codes of errors: those of the CNI specification, and Contiv's own from 100 on.
+const (
+	CodeInvalidEnv    = 4
+	CodeIO            = 5
+	CodeDecode        = 6
+	CodeInvalidConfig = 7
+	CodeTryLater      = 11
+	CodeNotAvailable  = 50 // STATUS: cannot serve ADD
+	CodeLimited       = 51 // STATUS: existing containers are affected too
+	CodePodLookup     = 100
+	CodeEndpoint      = 101
+	CodeNetns         = 102
+	CodeInterface     = 103
+	CodeRoutes        = 104
+	CodeExhausted     = 105
+)
+
+// PodRequest describes an attachment.
+type PodRequest struct {
+	Name             string `json:"K8S_POD_NAME,omitempty"`
+	Namespace        string `json:"K8S_POD_NAMESPACE,omitempty"`
+	InfraContainerID string `json:"K8S_POD_INFRA_CONTAINER_ID,omitempty"`
+	Netns            string `json:"CNI_NETNS,omitempty"` // path of the network namespace
+	IfName           string `json:"CNI_IFNAME,omitempty"`
+
+	ContainerID string `json:"CNI_CONTAINERID,omitempty"`
+	PodUID      string `json:"K8S_POD_UID,omitempty"`
+	// Where to attach, when the network configuration or CNI_ARGS say so; otherwise
+	// the pod's labels do.
+	Tenant  string `json:"CONTIV_TENANT,omitempty"`
+	Network string `json:"CONTIV_NETWORK,omitempty"`
+	Group   string `json:"CONTIV_GROUP,omitempty"`
+	MTU     int    `json:"CONTIV_MTU,omitempty"` // 0: what the network carries
+}
+
+// Route is a route of the container; an empty Gateway means on-link.
+type Route struct {
+	Dst     string `json:"dst"`
+	Gateway string `json:"gw,omitempty"`
+}
+
+// PodReply answers every call about a pod. Result 0 is success.
+type PodReply struct {
+	Result      uint   `json:"result,omitempty"`
+	EndpointID  string `json:"endpointid,omitempty"`
+	IPAddress   string `json:"ipaddress,omitempty"`   // CIDR
+	IPv6Address string `json:"ipv6address,omitempty"` // CIDR
+	ErrMsg      string `json:"errmsg,omitempty"`
+	ErrInfo     string `json:"errinfo,omitempty"` // "Err: …"
+
+	ErrCode     uint    `json:"errcode,omitempty"`
+	MAC         string  `json:"mac,omitempty"`
+	MTU         int     `json:"mtu,omitempty"`
+	HostIntf    string  `json:"hostIntf,omitempty"`
+	Gateway     string  `json:"gateway,omitempty"`
+	IPv6Gateway string  `json:"ipv6gateway,omitempty"`
+	Routes      []Route `json:"routes,omitempty"`
+}
+
+// Attachment names one container interface.
+type Attachment struct {
+	ContainerID string `json:"containerID"`
+	IfName      string `json:"ifname"`
+}
+
+// GCRequest lists the attachments that are still in use.
+type GCRequest struct {
+	ValidAttachments []Attachment `json:"validAttachments"`
+}

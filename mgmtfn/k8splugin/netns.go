@@ -1,0 +1,299 @@
+package k8splugin
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// iface is a container's interface as it is to be.
+type iface struct {
+	netns   string
+	name    string // inside the container
+	port    string // the container's end of the veth, still in the host
+	mac     net.HardwareAddr
+	mtu     int
+	addrs   []netip.Prefix
+	routes  []route
+	subnets drivers.Network
+}
+
+// route is a default or on-link route; gw is zero for on-link.
+type route struct {
+	dst netip.Prefix
+	gw  netip.Addr
+}
+
+func containerInterface(req cniapi.PodRequest, rec state.Endpoint, n drivers.Network, port drivers.Port) (*iface, error) {
+	mac, err := net.ParseMAC(rec.MacAddress)
+	if err != nil {
+		return nil, errs.New(errs.Internal, "endpoint %s: %w", rec.ID, err)
+	}
+	c := &iface{netns: req.Netns, name: req.IfName, port: port.Name, mac: mac, mtu: port.MTU, subnets: n}
+	if req.MTU > 0 && req.MTU < c.mtu {
+		c.mtu = req.MTU
+	}
+	routed := n.Encap == ofnet.VXLAN
+	if err := c.family(rec.IPAddress, n.Subnet4, n.Gateway4, ofnet.LinkRouter4, routed); err != nil {
+		return nil, errs.New(errs.Internal, "endpoint %s: %w", rec.ID, err)
+	}
+	if err := c.family(rec.IPv6Address, n.Subnet6, n.Gateway6, ofnet.LinkRouter6, routed); err != nil {
+		return nil, errs.New(errs.Internal, "endpoint %s: %w", rec.ID, err)
+	}
+	if len(c.addrs) == 0 {
+		return nil, errs.New(errs.Internal, "endpoint %s has no address", rec.ID)
+	}
+	return c, nil
+}
+
+// family adds one address family's address and default route.
+func (c *iface) family(addr string, subnet netip.Prefix, gateway, fallback netip.Addr, routed bool) error {
+	if addr == "" {
+		return nil
+	}
+	a, err := netip.ParseAddr(addr)
+	if err != nil {
+		return err
+	}
+	if !subnet.IsValid() {
+		return fmt.Errorf("address %s but its network has no subnet of that family", addr)
+	}
+	c.addrs = append(c.addrs, netip.PrefixFrom(a, subnet.Bits()))
+	any := netip.PrefixFrom(unspecified(a), 0)
+	switch {
+	case gateway.IsValid():
+		c.routes = append(c.routes, route{any, gateway})
+	case routed:
+		c.routes = append(c.routes, route{netip.PrefixFrom(fallback, fallback.BitLen()), netip.Addr{}}, route{any, fallback})
+	}
+	return nil
+}
+
+func unspecified(like netip.Addr) netip.Addr {
+	if like.Is4() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}
+
+// configure moves the interface into the container and sets it up. An interface that
+// is there already, from an earlier call that was cut short, is completed.
+func (c *iface) configure() error {
+	container, err := ns.GetNS(c.netns)
+	if err != nil {
+		return coded(cniapi.CodeNetns, msgNetns, fmt.Errorf("network namespace %s: %w", c.netns, err))
+	}
+	defer container.Close()
+	if err := c.move(container); err != nil {
+		return coded(cniapi.CodeInterface, msgInterface, err)
+	}
+	return container.Do(func(ns.NetNS) error {
+		link, err := c.settle()
+		if err != nil {
+			return coded(cniapi.CodeInterface, msgInterface, err)
+		}
+		return coded(cniapi.CodeRoutes, msgRoutes, c.addRoutes(link))
+	})
+}
+
+// move gives the port's container end its MAC and MTU and hands it to the container.
+func (c *iface) move(container ns.NetNS) error {
+	link, err := netlink.LinkByName(c.port)
+	if err != nil {
+		var missing netlink.LinkNotFoundError
+		if errors.As(err, &missing) {
+			return nil // in the container already, or settle says that it is nowhere
+		}
+		return fmt.Errorf("interface %s: %w", c.port, err)
+	}
+	if err := netlink.LinkSetHardwareAddr(link, c.mac); err != nil {
+		return fmt.Errorf("set the address of %s: %w", c.port, err)
+	}
+	if link.Attrs().MTU != c.mtu {
+		if err := netlink.LinkSetMTU(link, c.mtu); err != nil {
+			return fmt.Errorf("set the MTU of %s to %d: %w", c.port, c.mtu, err)
+		}
+	}
+	if err := netlink.LinkSetNsFd(link, int(container.Fd())); err != nil {
+		return fmt.Errorf("move %s into the container: %w", c.port, err)
+	}
+	return nil
+}
+
+// settle names the interface, gives it its addresses and brings it up.
+func (c *iface) settle() (netlink.Link, error) {
+	link, err := netlink.LinkByName(c.port)
+	if err == nil {
+		if err := netlink.LinkSetName(link, c.name); err != nil {
+			return nil, fmt.Errorf("rename %s to %s: %w", c.port, c.name, err)
+		}
+		link.Attrs().Name = c.name
+	} else if link, err = netlink.LinkByName(c.name); err != nil {
+		return nil, errs.New(errs.Conflict, "interface %s is neither in the host nor in the container", c.port)
+	} else if link.Attrs().HardwareAddr.String() != c.mac.String() {
+		return nil, fmt.Errorf("the container already has another interface %s (%s)", c.name, link.Attrs().HardwareAddr)
+	}
+	if lo, err := netlink.LinkByName("lo"); err == nil && lo.Attrs().Flags&net.FlagUp == 0 {
+		if err := netlink.LinkSetUp(lo); err != nil {
+			return nil, fmt.Errorf("bring lo up: %w", err)
+		}
+	}
+	for _, p := range c.addrs {
+		if p.Addr().Is6() {
+			if err := allowIPv6(c.name); err != nil {
+				return nil, err
+			}
+		}
+		addr := &netlink.Addr{IPNet: ipNet(p)}
+		if p.Addr().Is6() {
+			addr.Flags = unix.IFA_F_NODAD // netmaster has seen to it that it is unique
+		}
+		if err := netlink.AddrAdd(link, addr); err != nil && !errors.Is(err, unix.EEXIST) {
+			return nil, fmt.Errorf("give %s the address %s: %w", c.name, p, err)
+		}
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return nil, fmt.Errorf("bring %s up: %w", c.name, err)
+	}
+	return link, nil
+}
+
+// allowIPv6 undoes a runtime's disable_ipv6 and stops listening to router
+// advertisements: addresses and routes come from Contiv.
+func allowIPv6(name string) error {
+	dir := "/proc/sys/net/ipv6/conf/" + name + "/"
+	for file, value := range map[string]string{"disable_ipv6": "0", "accept_ra": "0"} {
+		have, err := os.ReadFile(dir + file)
+		if err == nil && len(have) > 0 && have[0] == value[0] {
+			continue
+		}
+		if err := os.WriteFile(dir+file, []byte(value), 0o644); err != nil && file == "disable_ipv6" {
+			return fmt.Errorf("enable IPv6 on %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (c *iface) addRoutes(link netlink.Link) error {
+	for _, r := range c.routes {
+		nr := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(r.dst)}
+		if r.gw.IsValid() {
+			nr.Gw = r.gw.AsSlice()
+		} else {
+			nr.Scope = netlink.SCOPE_LINK
+		}
+		if err := netlink.RouteAdd(nr); err != nil && !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("route %s via %s: %w", r.dst, r.gw, err)
+		}
+	}
+	return nil
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// verify checks a container's interface against what it is to be (CNI CHECK). More
+// addresses and routes than that are fine.
+func (c *iface) verify() error {
+	container, err := ns.GetNS(c.netns)
+	if err != nil {
+		return coded(cniapi.CodeNetns, msgNetns, fmt.Errorf("network namespace %s: %w", c.netns, err))
+	}
+	defer container.Close()
+	return container.Do(func(ns.NetNS) error {
+		link, err := netlink.LinkByName(c.name)
+		if err != nil {
+			return coded(cniapi.CodeInterface, msgInterface, fmt.Errorf("the container has no interface %s", c.name))
+		}
+		if have := link.Attrs().HardwareAddr.String(); have != c.mac.String() {
+			return coded(cniapi.CodeInterface, msgInterface, fmt.Errorf("interface %s has address %s, expected %s", c.name, have, c.mac))
+		}
+		for _, p := range c.addrs {
+			if !hasAddr(link, p) {
+				return coded(cniapi.CodeInterface, msgInterface, fmt.Errorf("interface %s lacks the address %s", c.name, p))
+			}
+		}
+		for _, r := range c.routes {
+			if !hasRoute(link, r) {
+				return coded(cniapi.CodeRoutes, msgRoutes, fmt.Errorf("the route %s via %s is missing", r.dst, r.gw))
+			}
+		}
+		return nil
+	})
+}
+
+func hasAddr(link netlink.Link, p netip.Prefix) bool {
+	addrs, err := netlink.AddrList(link, family(p.Addr()))
+	if err != nil {
+		return false
+	}
+	for _, a := range addrs {
+		if a.IPNet.String() == ipNet(p).String() {
+			return true
+		}
+	}
+	return false
+}
+
+func hasRoute(link netlink.Link, want route) bool {
+	routes, err := netlink.RouteList(link, family(want.dst.Addr()))
+	if err != nil {
+		return false
+	}
+	for _, r := range routes {
+		dst := netip.PrefixFrom(unspecified(want.dst.Addr()), 0).String()
+		if r.Dst != nil {
+			dst = r.Dst.String()
+		}
+		gw, _ := netip.AddrFromSlice(r.Gw)
+		if dst == want.dst.String() && gw.Unmap() == want.gw {
+			return true
+		}
+	}
+	return false
+}
+
+func family(a netip.Addr) int {
+	if a.Is4() {
+		return netlink.FAMILY_V4
+	}
+	return netlink.FAMILY_V6
+}
+
+// reply is what the runtime is told.
+func (c *iface) reply(rec state.Endpoint, port drivers.Port) cniapi.PodReply {
+	r := cniapi.PodReply{EndpointID: rec.EndpointID, MAC: rec.MacAddress, MTU: c.mtu, HostIntf: port.OVSName}
+	for _, p := range c.addrs {
+		if p.Addr().Is4() {
+			r.IPAddress = p.String()
+		} else {
+			r.IPv6Address = p.String()
+		}
+	}
+	for _, rt := range c.routes {
+		out := cniapi.Route{Dst: rt.dst.String()}
+		if rt.gw.IsValid() {
+			out.Gateway = rt.gw.String()
+			if rt.dst.Bits() == 0 && rt.gw.Is4() {
+				r.Gateway = out.Gateway
+			} else if rt.dst.Bits() == 0 {
+				r.IPv6Gateway = out.Gateway
+			}
+		}
+		r.Routes = append(r.Routes, out)
+	}
+	return r
+}

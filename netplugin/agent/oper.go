@@ -1,0 +1,121 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/delta"
+)
+
+// operWriter keeps the host's operational records in the store equal to what a
+// function says. It is off the path of attaching a container: whoever reads the
+// records may lag a moment.
+type operWriter struct {
+	cfg  Config
+	want func() (records map[string]state.OperEndpoint, known bool)
+	kick chan struct{}
+
+	// records belongs to run.
+	records *delta.Map[string, state.OperEndpoint]
+}
+
+func newOperWriter(cfg Config, want func() (map[string]state.OperEndpoint, bool)) *operWriter {
+	return &operWriter{
+		cfg: cfg, want: want, kick: make(chan struct{}, 1),
+		records: delta.NewComparable[string, state.OperEndpoint](),
+	}
+}
+
+func (w *operWriter) wake() {
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (w *operWriter) run(ctx context.Context) error {
+	loaded, said := false, false
+	wait := time.Duration(0)
+	for {
+		var err error
+		if !loaded {
+			err = w.load(ctx)
+			loaded = err == nil
+		}
+		if err == nil {
+			err = w.flush(ctx)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			wait, said = 0, false
+			select {
+			case <-ctx.Done():
+			case <-w.kick:
+			}
+			continue
+		}
+		if !said {
+			w.cfg.Log.WithError(err).Warn("cannot write operational records; retrying")
+			said = true
+		}
+		wait = min(wait+500*time.Millisecond, 10*time.Second)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// load reads which records of this host exist.
+func (w *operWriter) load(ctx context.Context) error {
+	kvs, _, err := w.cfg.Store.List(ctx, state.OperEndpointRt)
+	if err != nil {
+		return fmt.Errorf("list operational records: %w", err)
+	}
+	for _, kv := range kvs {
+		var rec state.OperEndpoint
+		if json.Unmarshal(kv.Value, &rec) == nil && rec.HomingHost == w.cfg.HostLabel && rec.ID != "" {
+			w.records.SetActual(rec.ID, rec)
+		}
+	}
+	return nil
+}
+
+func (w *operWriter) flush(ctx context.Context) error {
+	want, known := w.want()
+	if !known {
+		return nil
+	}
+	w.records.ReplaceDesired(want)
+	for w.records.LenPending() > 0 {
+		var batch []delta.Change[string, state.OperEndpoint]
+		var ops []objdb.Op
+		for c := range w.records.Pending() {
+			if len(batch) == min(w.cfg.Store.MaxOps(), 32) {
+				break
+			}
+			op := objdb.Delete(state.OperEndpointRt + c.Key)
+			if c.Op != delta.Remove {
+				value, err := json.Marshal(c.Want)
+				if err != nil {
+					return err
+				}
+				op = objdb.Put(state.OperEndpointRt+c.Key, value)
+			}
+			batch, ops = append(batch, c), append(ops, op)
+		}
+		if _, err := w.cfg.Store.Commit(ctx, objdb.Txn{Then: ops}); err != nil {
+			return fmt.Errorf("write operational records: %w", err)
+		}
+		for _, c := range batch {
+			w.records.Applied(c)
+		}
+	}
+	return nil
+}

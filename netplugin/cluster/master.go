@@ -1,0 +1,171 @@
+// Package cluster is an agent's view of the other daemons: it registers the agent,
+// and it finds the netmaster that leads and calls it.
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// maxAnswer bounds a netmaster's answer, in bytes.
+const maxAnswer = 8 << 20
+
+// Master calls the leading netmaster. Create it with NewMaster.
+type Master struct {
+	http *http.Client
+
+	mu      sync.Mutex
+	leader  string // ip:port, empty while there is none
+	changed chan struct{}
+}
+
+// NewMaster makes a client that knows no leader before Follow runs.
+func NewMaster() *Master {
+	dialer := &net.Dialer{Timeout: 2 * time.Second, KeepAlive: 10 * time.Second}
+	return &Master{
+		changed: make(chan struct{}),
+		http: &http.Client{Transport: &http.Transport{
+			DialContext: dialer.DialContext, MaxIdleConnsPerHost: 32, IdleConnTimeout: 60 * time.Second,
+		}},
+	}
+}
+
+// Follow keeps the leader's address current until ctx ends. While the store is away
+// the last known leader is kept: it may well still lead.
+func (m *Master) Follow(ctx context.Context, store objdb.Store) error {
+	for batch := range store.Watch(ctx, state.LeaderKey) {
+		leader, seen := "", batch.Snapshot
+		for _, ev := range batch.Events {
+			if ev.KV.Key == state.LeaderKey {
+				leader, seen = string(ev.KV.Value), true
+			}
+		}
+		if !seen {
+			continue
+		}
+		m.mu.Lock()
+		m.leader = leader
+		close(m.changed)
+		m.changed = make(chan struct{})
+		m.mu.Unlock()
+	}
+	return ctx.Err()
+}
+
+// Leader returns the leader's address, or "" while there is none.
+func (m *Master) Leader() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.leader
+}
+
+// CreateEndpoint asks for an endpoint; asking again returns the same one.
+func (m *Master) CreateEndpoint(ctx context.Context, req masterapi.CreateEndpointRequest) (state.Endpoint, error) {
+	var resp masterapi.CreateEndpointResponse
+	_, err := m.post(ctx, masterapi.PathCreateEndpoint, req, &resp)
+	return resp.EndpointConfig, err
+}
+
+// DeleteEndpoint removes an endpoint; one that does not exist is no error.
+func (m *Master) DeleteEndpoint(ctx context.Context, req masterapi.DeleteEndpointRequest) error {
+	var resp masterapi.DeleteEndpointResponse
+	_, err := m.post(ctx, masterapi.PathDeleteEndpoint, req, &resp)
+	if errs.Is(err, errs.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// post makes a call that is safe to repeat, and repeats it until ctx ends while the
+// cause is that nobody leads or the leader does not answer.
+func (m *Master) post(ctx context.Context, path string, req, resp any) (revision int64, err error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return 0, err
+	}
+	const slowest = time.Second
+	wait := 20 * time.Millisecond
+	for {
+		m.mu.Lock()
+		leader, changed := m.leader, m.changed
+		m.mu.Unlock()
+		err = errs.New(errs.Unavailable, "no netmaster leads; is one running?")
+		if leader != "" {
+			revision, err = m.once(ctx, "http://"+leader+path, body, resp)
+		}
+		if err == nil || !errs.Is(err, errs.Unavailable) {
+			return revision, err
+		}
+		select {
+		case <-ctx.Done():
+			return 0, err
+		case <-changed:
+			wait = 20 * time.Millisecond
+		case <-time.After(wait):
+			wait = min(2*wait, slowest)
+		}
+	}
+}
+
+func (m *Master) once(ctx context.Context, url string, body []byte, out any) (int64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, errs.Wrap(errs.Invalid, err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := m.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return 0, errs.Wrap(errs.Unavailable, fmt.Errorf("netmaster did not answer in time: %w", err))
+		}
+		return 0, errs.Wrap(errs.Unavailable, fmt.Errorf("netmaster: %w", err))
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return 0, errs.Wrap(errs.Unavailable, fmt.Errorf("netmaster's answer: %w", err))
+	}
+	if resp.StatusCode != http.StatusOK {
+		return 0, answerError(resp, strings.TrimSpace(string(answer)))
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return 0, errs.New(errs.Internal, "netmaster's answer: %w", err)
+	}
+	revision, _ := strconv.ParseInt(resp.Header.Get(masterapi.RevisionHeader), 10, 64)
+	return revision, nil
+}
+
+// answerError gives a refused call its kind. netmaster answers 500 to whatever is
+// wrong with a request, so the text has to tell a missing object from the rest.
+func answerError(resp *http.Response, text string) error {
+	if text == "" {
+		text = resp.Status
+	}
+	err := errors.New(text)
+	switch {
+	case resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusBadGateway:
+		return errs.Wrap(errs.Unavailable, err)
+	case strings.HasPrefix(strings.ToLower(text), "leader not found"):
+		return errs.Wrap(errs.Unavailable, err)
+	case strings.HasPrefix(text, "key not found") || strings.HasSuffix(text, "not found"):
+		return errs.Wrap(errs.NotFound, err)
+	case strings.Contains(text, "address exhaustion"):
+		return errs.Wrap(errs.Exhausted, err)
+	}
+	return errs.Wrap(errs.Invalid, err)
+}

@@ -1,0 +1,107 @@
+// Package inspect is the agent's REST API on port 9090: what the agent and its switch
+// look like, whether they are healthy, and metrics.
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/version"
+)
+
+// Sources are what the API shows. Every function must be safe for concurrent use.
+type Sources struct {
+	Driver  func() map[string]any                              // state of the bridges
+	Agent   func() any                                         // the agent in numbers
+	Reclaim func(ctx context.Context, endpointID string) error // remove a local endpoint
+	// Checks name what must hold for the agent to serve; a nil result holds.
+	Checks  map[string]func() error
+	Metrics prometheus.Gatherer
+}
+
+// Handler returns the routes.
+func Handler(s Sources) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /inspect/driver", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.Driver()) })
+	mux.HandleFunc("GET /inspect/agent", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.Agent()) })
+	mux.HandleFunc("GET /inspect/bgp", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "Error fetching bgp", http.StatusInternalServerError)
+	})
+	mux.HandleFunc("GET /svcstats", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, struct{}{}) })
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, version.Get()) })
+	mux.HandleFunc("DELETE /debug/reclaimEndpoint/{id}", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+		defer cancel()
+		switch err := s.Reclaim(ctx, r.PathValue("id")); {
+		case err == nil:
+			reply(w, http.StatusOK, nil)
+		case errs.Is(err, errs.NotFound):
+			http.Error(w, err.Error(), http.StatusNotFound)
+		default:
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.report()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		r := s.report()
+		status := http.StatusOK
+		if !r.Ready {
+			status = http.StatusServiceUnavailable
+		}
+		reply(w, status, r)
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
+	return mux
+}
+
+// Report says whether the agent serves, and if not, what it waits for.
+type Report struct {
+	Ready  bool              `json:"ready"`
+	Checks map[string]string `json:"checks"` // "ok" or what is missing
+}
+
+func (s Sources) report() Report {
+	r := Report{Ready: true, Checks: map[string]string{}}
+	for name, check := range s.Checks {
+		r.Checks[name] = "ok"
+		if err := check(); err != nil {
+			r.Ready = false
+			r.Checks[name] = err.Error()
+		}
+	}
+	return r
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// Serve listens on addr until ctx ends.
+func Serve(ctx context.Context, addr string, h http.Handler) error {
+	srv := &http.Server{
+		Addr: addr, Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = srv.Shutdown(grace)
+	}()
+	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return errs.New(errs.Unavailable, "REST API on %s: %w; is another netplugin running?", addr, err)
+	}
+	<-stopped
+	return nil
+}

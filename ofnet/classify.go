@@ -1,0 +1,45 @@
+package ofnet
+
+import of "github.com/contiv/netplugin/libopenflow"
+
+// classifier finds out where a packet comes from and lets nothing else in: a port
+// without an endpoint, a tunnel packet of a network this host does not know, and a
+// frame that cannot be right end here.
+type classifier struct{ noRows }
+
+func (classifier) id() uint8       { return featureClassify }
+func (classifier) tables() []table { return []table{tableClassify} }
+
+func (classifier) fixed(p *Pipeline) []row {
+	rows := []row{{tableClassify, prioDrop, of.NewMatch().EthSrcMasked(multicastBit, multicastBit), drop}}
+	if p.forward == tableRoute {
+		// Routed networks have no tags; a container must not smuggle one through.
+		rows = append(rows, row{tableClassify, prioDrop, of.NewMatch().VLANTagged(), drop})
+	}
+	return rows
+}
+
+func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
+	if !e.Local() {
+		return nil
+	}
+	a := of.NewActions().SetReg(regSegment, e.Segment()).SetReg(regVRF, uint32(e.VRF))
+	if e.Group != 0 {
+		a = a.SetReg(regSrcGrp, e.Group)
+	}
+	return []row{{tableClassify, prioNormal, of.NewMatch().InPort(e.Port), applyGoto(a, p.to(tableNeighbour))}}
+}
+
+func (classifier) network(p *Pipeline, n Network) []row {
+	if n.Encap != VXLAN {
+		return nil
+	}
+	a := of.NewActions().SetReg(regOrigin, originTunnel).SetReg(regSegment, n.VNI).SetReg(regVRF, uint32(n.VRF))
+	m := of.NewMatch().InPort(p.set.TunnelPort).TunID(uint64(n.VNI))
+	return []row{{tableClassify, prioNormal, m, applyGoto(a, p.to(p.forward))}}
+}
+
+func (classifier) uplink(p *Pipeline, u Uplink) []row {
+	a := of.NewActions().SetReg(regOrigin, originUplink)
+	return []row{{tableClassify, prioNormal, of.NewMatch().InPort(u.Port), applyGoto(a, p.to(p.forward))}}
+}

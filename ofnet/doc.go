@@ -1,0 +1,26 @@
+// Package ofnet turns networks and endpoints into the flows of an Open vSwitch bridge,
+// and keeps a bridge's flows equal to what was asked for. It knows nothing of
+// containers, orchestrators or the store.
+//
+// # Flow programs
+//
+// A Pipeline is a pure function from an object to flows. It is put together from
+// features; a feature owns the rows of a few tables:
+//
+//	classify   which port, network and VRF does the packet come from?
+//	neighbour  is it ARP or neighbour discovery?
+//	arp, nd    answer for addresses that are known
+//	route      which endpoint has the destination address?        (routing modes)
+//	hop        is it another network? then one hop less to live   (routing modes)
+//	deliver    out of the port the route has chosen               (routing modes)
+//	switch     let the bridge learn and forward by MAC            (bridge modes)
+//
+// A forwarding mode is a choice of features (see modes.go), the order of tables is one
+// list (tables.go), and what a register means is written in one place (fields.go).
+//
+// # Reconciling
+//
+// A Switch holds, per object, the flows that are wanted. It dumps what the bridge has
+// when it connects, and sends only the difference, as bundles that apply whole or not
+// at all. So an agent that restarts, or a channel that breaks, costs no packet.
+package ofnet

@@ -1,0 +1,96 @@
+package ofnet
+
+import (
+	"hash/fnv"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// Registers. A packet enters table 0 with all of them zero.
+const (
+	regOrigin  = 0 // where the packet came from: one of the origins below
+	regSegment = 1 // network it came from: VNI or VLAN
+	regVRF     = 2
+	regSrcGrp  = 3 // endpoint group of the sender
+	regDstNet  = 5 // network it goes to
+	regOutPort = 7
+	regScratch = 8 // between two rows of one feature only
+)
+
+// Values of regOrigin.
+const (
+	originLocal  = 0 // an endpoint of this host
+	originTunnel = 1
+	originUplink = 2
+)
+
+// Priorities. A table's miss is 0.
+const (
+	prioMiss   = 0
+	prioNormal = 100
+	prioGuard  = 110 // narrows what prioNormal would catch
+	prioDrop   = 200 // malformed, never to be forwarded
+)
+
+// Numbers that features put into cookies.
+const (
+	featureClassify = iota + 1
+	featureNeighbour
+	featureARP
+	featureND
+	featureRoute
+	featureSwitch
+)
+
+// A cookie is round (16 bits) | feature (8) | 8 zero bits | object (32). The round
+// counts the starts of the agent; the object is a hash of its name, which tells whose
+// flow a dump shows. Flows are compared without the round: a new agent leaves the
+// flows of its predecessor alone.
+const cookieRoundShift, cookieFeatureShift = 48, 40
+
+const cookieIdentity = 1<<cookieRoundShift - 1
+
+func cookie(round uint16, feature uint8, object string) uint64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(object))
+	return uint64(round)<<cookieRoundShift | uint64(feature)<<cookieFeatureShift | uint64(h.Sum32())
+}
+
+// multicastBit is the bit that only group addresses have (IEEE 802 I/G bit); a frame
+// must not come from one.
+var multicastBit = MAC{0x01}
+
+// Flags of a neighbour advertisement (RFC 4861 section 4.4), as nd_reserved holds them.
+const (
+	ndSolicited = 0x40000000
+	ndOverride  = 0x20000000
+	ndRouter    = 0x80000000
+)
+
+// Protocol numbers: ARP operations (RFC 826), ICMP types (RFC 792, RFC 4443, RFC 4861)
+// and the neighbour discovery option that carries the target's address.
+const (
+	arpRequest            = 1
+	arpReply              = 2
+	icmpv4EchoReply       = 0
+	icmpv4EchoRequest     = 8
+	icmpv6EchoRequest     = 128
+	icmpv6EchoReply       = 129
+	icmpv6RouterSolicit   = 133
+	icmpv6RouterAdvert    = 134
+	icmpv6NeighborSolicit = 135
+	icmpv6NeighborAdvert  = 136
+	icmpv6Redirect        = 137
+	ndOptTargetLinkAddr   = 2
+)
+
+func goTo(t uint8) of.Instructions { return of.NewInstructions().Goto(t) }
+
+func applyGoto(a of.Actions, t uint8) of.Instructions {
+	return of.NewInstructions().Apply(a).Goto(t)
+}
+
+func apply(a of.Actions) of.Instructions { return of.NewInstructions().Apply(a) }
+
+// drop is the absence of instructions.
+const drop = of.Instructions("")

@@ -1,0 +1,94 @@
+package ofnet
+
+import (
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// MAC is a comparable Ethernet address.
+type MAC = of.MAC
+
+// RouterMAC is the address under which every host answers as the router of every
+// network, so that a container may move without noticing.
+var RouterMAC = MAC{0x00, 0x00, 0x11, 0x11, 0x11, 0x11}
+
+// LinkRouter4 and LinkRouter6 are addresses the router answers for on every link of a
+// routed network, so that a container of a network without gateway has a next hop.
+var (
+	LinkRouter4 = netip.MustParseAddr("169.254.1.1")
+	LinkRouter6 = netip.MustParseAddr("fe80::1")
+)
+
+// Encap is how frames of a network travel between hosts.
+type Encap uint8
+
+// The encapsulations. Each has a bridge of its own.
+const (
+	VLAN Encap = iota + 1
+	VXLAN
+)
+
+func (e Encap) String() string {
+	switch e {
+	case VLAN:
+		return "vlan"
+	case VXLAN:
+		return "vxlan"
+	}
+	return "none"
+}
+
+// Network is a network as the pipeline sees it.
+type Network struct {
+	ID       string
+	Encap    Encap
+	VRF      uint16 // 1–65535; local to the host
+	Tag      uint16 // VLAN 1–4094; inside a host only when Encap is VXLAN
+	VNI      uint32 // 24 bits; 0 for VLAN
+	Gateway4 netip.Addr
+	Gateway6 netip.Addr
+}
+
+// Segment numbers the network inside one bridge: the VNI, or the VLAN.
+func (n Network) Segment() uint32 { return segment(n.Encap, n.VNI, n.Tag) }
+
+// Endpoint is one attachment of a container, on this host or another one.
+type Endpoint struct {
+	ID    string
+	Encap Encap
+	VRF   uint16
+	Tag   uint16 // of its network
+	VNI   uint32 // of its network
+	Group uint32 // 0 = none
+	MAC   MAC
+	IPv4  netip.Addr // zero when it has none
+	IPv6  netip.Addr
+
+	// Port is the OpenFlow port of an endpoint of this host; zero for a remote one.
+	Port uint32
+	// VTEP is the tunnel address of the host of a remote endpoint.
+	VTEP netip.Addr
+}
+
+// Segment numbers the endpoint's network inside one bridge.
+func (e Endpoint) Segment() uint32 { return segment(e.Encap, e.VNI, e.Tag) }
+
+// Local reports whether the endpoint is on this host.
+func (e Endpoint) Local() bool { return e.Port != 0 }
+
+func segment(encap Encap, vni uint32, tag uint16) uint32 {
+	if encap == VXLAN {
+		return vni
+	}
+	return uint32(tag)
+}
+
+// Uplink is a port of the VLAN bridge that leads to the physical network.
+type Uplink struct {
+	Name string
+	Port uint32
+}
+
+// ParseMAC reads the colon-separated form of an Ethernet address.
+func ParseMAC(s string) (MAC, error) { return of.ParseMAC(s) }

@@ -1,0 +1,161 @@
+package ofnet
+
+import (
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// neighbour sends what containers ask about their neighbours to the responders. With
+// nd, nothing of the link-local kind passes: routed networks have no common link.
+type neighbour struct {
+	noRows
+	arp, nd bool
+}
+
+func (neighbour) id() uint8       { return featureNeighbour }
+func (neighbour) tables() []table { return []table{tableNeighbour} }
+
+func (f neighbour) fixed(p *Pipeline) []row {
+	var rows []row
+	add := func(priority uint16, m of.Match, do of.Instructions) {
+		rows = append(rows, row{tableNeighbour, priority, m, do})
+	}
+	if f.arp {
+		add(prioNormal, of.NewMatch().ARP(arpRequest), goTo(p.to(tableARP)))
+	}
+	if !f.nd {
+		add(prioMiss, of.NewMatch(), goTo(p.to(p.forward)))
+		return rows
+	}
+	add(prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborSolicit), goTo(p.to(tableND)))
+	for _, typ := range []uint8{icmpv6RouterSolicit, icmpv6RouterAdvert, icmpv6NeighborAdvert, icmpv6Redirect} {
+		add(prioNormal, of.NewMatch().ICMPv6(typ), drop)
+	}
+	add(prioMiss+1, of.NewMatch().IP(), goTo(p.to(p.forward)))
+	add(prioMiss+1, of.NewMatch().IPv6(), goTo(p.to(p.forward)))
+	return rows
+}
+
+// arpResponder answers ARP requests (RFC 826) for addresses that exist, without the
+// agent: asRouter with the router's MAC, otherwise with the endpoint's own.
+type arpResponder struct {
+	noRows
+	asRouter bool
+}
+
+func (arpResponder) id() uint8       { return featureARP }
+func (arpResponder) tables() []table { return []table{tableARP, tableARPReply} }
+
+func (f arpResponder) fixed(p *Pipeline) []row {
+	rows := []row{
+		// A sender of 0.0.0.0 probes whether its own address is free (RFC 5227): an
+		// answer would tell it that it is not.
+		{tableARP, prioDrop, of.NewMatch().ARP(arpRequest).ARPSPA(host(netip.IPv4Unspecified())), f.unanswered(p)},
+		{tableARPReply, prioNormal, of.NewMatch().ARP(arpRequest), apply(of.NewActions().
+			SetField(of.FieldARPOp.Is(arpReply)).
+			MoveField(of.FieldARPSHA, of.FieldARPTHA).
+			MoveField(of.FieldEthSrc, of.FieldARPSHA).
+			MoveField(of.FieldARPTPA, of.FieldReg(regScratch)).
+			MoveField(of.FieldARPSPA, of.FieldARPTPA).
+			MoveField(of.FieldReg(regScratch), of.FieldARPSPA).
+			OutputInPort())},
+	}
+	if f.asRouter {
+		return append(rows, row{tableARP, prioNormal, of.NewMatch().ARP(arpRequest).ARPTPA(host(LinkRouter4)), answer(p, RouterMAC)})
+	}
+	return append(rows, row{tableARP, prioMiss, of.NewMatch(), f.unanswered(p)})
+}
+
+// unanswered is what happens to a request nobody here answers: in a bridge it goes on
+// to the physical network, which may know.
+func (f arpResponder) unanswered(p *Pipeline) of.Instructions {
+	if f.asRouter {
+		return drop
+	}
+	return goTo(p.to(p.forward))
+}
+
+// answer turns the frame around; the reply table does what is the same for all.
+func answer(p *Pipeline, mac MAC) of.Instructions {
+	return applyGoto(of.NewActions().MoveField(of.FieldEthSrc, of.FieldEthDst).SetEthSrc(mac), p.to(tableARPReply))
+}
+
+func (f arpResponder) network(p *Pipeline, n Network) []row {
+	if !f.asRouter || !n.Gateway4.IsValid() {
+		return nil
+	}
+	return []row{{tableARP, prioNormal, arpFor(n.VRF, n.Gateway4), answer(p, RouterMAC)}}
+}
+
+func (f arpResponder) endpoint(p *Pipeline, e Endpoint) []row {
+	if !e.IPv4.IsValid() {
+		return nil
+	}
+	m, mac := arpFor(e.VRF, e.IPv4), RouterMAC
+	if !f.asRouter {
+		m, mac = of.NewMatch().ARP(arpRequest).Reg(regSegment, e.Segment()).ARPTPA(host(e.IPv4)), e.MAC
+	}
+	rows := []row{{tableARP, prioNormal, m, answer(p, mac)}}
+	if e.Local() { // an announcement of its own address is no question
+		own := of.NewMatch().InPort(e.Port).ARP(arpRequest).ARPTPA(host(e.IPv4))
+		rows = append(rows, row{tableARP, prioGuard, own, f.unanswered(p)})
+	}
+	return rows
+}
+
+func arpFor(vrf uint16, a netip.Addr) of.Match {
+	return of.NewMatch().ARP(arpRequest).Reg(regVRF, uint32(vrf)).ARPTPA(host(a))
+}
+
+// ndResponder answers neighbour solicitations (RFC 4861 section 7.2) with the router's
+// MAC. It needs three tables: nd_tll exists only once the type has been rewritten.
+type ndResponder struct{ noRows }
+
+func (ndResponder) id() uint8       { return featureND }
+func (ndResponder) tables() []table { return []table{tableND, tableNDReply, tableNDFinish} }
+
+func (ndResponder) fixed(p *Pipeline) []row {
+	solicit := of.NewMatch().ICMPv6(icmpv6NeighborSolicit)
+	return []row{
+		// Duplicate address detection (RFC 4862 section 5.4) must stay unanswered.
+		{tableND, prioDrop, solicit.IPv6Src(host(netip.IPv6Unspecified())), drop},
+		{tableND, prioNormal, solicit.NDTarget(LinkRouter6), advertise(p, ndRouter|ndSolicited|ndOverride)},
+		{tableNDReply, prioNormal, solicit, applyGoto(of.NewActions().
+			MoveField(of.FieldEthSrc, of.FieldEthDst).SetEthSrc(RouterMAC).
+			MoveField(of.FieldIPv6Src, of.FieldIPv6Dst).
+			MoveField(of.FieldNDTarget, of.FieldIPv6Src).
+			SetField(of.FieldNDOptionsType.Is(ndOptTargetLinkAddr)).
+			MoveField(of.FieldReg(regScratch), of.FieldNDReserved).
+			SetField(of.FieldICMPv6Type.Is(icmpv6NeighborAdvert)), p.to(tableNDFinish))},
+		{tableNDFinish, prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), apply(of.NewActions().
+			SetField(of.FieldNDTLL.IsMAC(RouterMAC)).OutputInPort())},
+	}
+}
+
+func (ndResponder) network(p *Pipeline, n Network) []row {
+	if !n.Gateway6.IsValid() {
+		return nil
+	}
+	return []row{{tableND, prioNormal, ndFor(n.VRF, n.Gateway6), advertise(p, ndRouter|ndSolicited|ndOverride)}}
+}
+
+func (ndResponder) endpoint(p *Pipeline, e Endpoint) []row {
+	if !e.IPv6.IsValid() {
+		return nil
+	}
+	rows := []row{{tableND, prioNormal, ndFor(e.VRF, e.IPv6), advertise(p, ndSolicited|ndOverride)}}
+	if e.Local() {
+		own := of.NewMatch().InPort(e.Port).ICMPv6(icmpv6NeighborSolicit).NDTarget(e.IPv6)
+		rows = append(rows, row{tableND, prioGuard, own, drop})
+	}
+	return rows
+}
+
+func ndFor(vrf uint16, a netip.Addr) of.Match {
+	return of.NewMatch().Reg(regVRF, uint32(vrf)).ICMPv6(icmpv6NeighborSolicit).NDTarget(a)
+}
+
+func advertise(p *Pipeline, flags uint32) of.Instructions {
+	return applyGoto(of.NewActions().SetReg(regScratch, flags), p.to(tableNDReply))
+}

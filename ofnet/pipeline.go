@@ -1,0 +1,124 @@
+package ofnet
+
+import (
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// Settings choose a pipeline.
+type Settings struct {
+	Encap      Encap
+	Routing    bool   // forward by IP address; otherwise by MAC address
+	ARPFlood   bool   // bridge modes: let ARP through instead of answering it
+	TunnelPort uint32 // OpenFlow port of the flow-based VXLAN port
+	Round      uint16 // goes into cookies
+}
+
+// Pipeline computes the flows of one bridge.
+type Pipeline struct {
+	set      Settings
+	mode     string
+	features []feature
+	ids      [numTables]uint8
+	names    []string
+	forward  table // what has been let in goes on here
+	tunnels  map[tunnelKey]of.Instructions
+}
+
+// row is a flow without its place in a particular bridge.
+type row struct {
+	table    table
+	priority uint16
+	match    of.Match
+	do       of.Instructions
+}
+
+// feature is one part of a pipeline. Each method returns the rows one object needs in
+// the feature's tables; all must be pure.
+type feature interface {
+	id() uint8 // for cookies
+	tables() []table
+	fixed(*Pipeline) []row
+	network(*Pipeline, Network) []row
+	endpoint(*Pipeline, Endpoint) []row
+	uplink(*Pipeline, Uplink) []row
+}
+
+// noRows is embedded by features that need no rows for some kinds of object.
+type noRows struct{}
+
+func (noRows) fixed(*Pipeline) []row              { return nil }
+func (noRows) network(*Pipeline, Network) []row   { return nil }
+func (noRows) endpoint(*Pipeline, Endpoint) []row { return nil }
+func (noRows) uplink(*Pipeline, Uplink) []row     { return nil }
+
+// Mode is the pipeline's name: vlan, vxlan, vrouter or vlrouter.
+func (p *Pipeline) Mode() string { return p.mode }
+
+// Tables lists the names of the tables by number.
+func (p *Pipeline) Tables() []string { return p.names }
+
+// Fixed returns the flows that stand whatever objects there are.
+func (p *Pipeline) Fixed() []of.Flow {
+	flows := p.collect("fixed", func(f feature) []row { return f.fixed(p) })
+	for i := range p.names { // an explicit miss counts what is dropped
+		flows = append(flows, of.Flow{Table: uint8(i), Priority: prioMiss, Cookie: cookie(p.set.Round, 0, "miss")})
+	}
+	return dedupe(flows)
+}
+
+// Network returns the flows of a network.
+func (p *Pipeline) Network(n Network) []of.Flow {
+	return p.collect(n.ID, func(f feature) []row { return f.network(p, n) })
+}
+
+// Endpoint returns the flows of an endpoint.
+func (p *Pipeline) Endpoint(e Endpoint) []of.Flow {
+	return p.collect(e.ID, func(f feature) []row { return f.endpoint(p, e) })
+}
+
+// Uplink returns the flows of an uplink port.
+func (p *Pipeline) Uplink(u Uplink) []of.Flow {
+	return p.collect(u.Name, func(f feature) []row { return f.uplink(p, u) })
+}
+
+func (p *Pipeline) collect(object string, rows func(feature) []row) []of.Flow {
+	var flows []of.Flow
+	for _, f := range p.features {
+		var c uint64
+		for i, r := range rows(f) {
+			if i == 0 {
+				c = cookie(p.set.Round, f.id(), object)
+			}
+			flows = append(flows, of.Flow{
+				Table: p.ids[r.table], Priority: r.priority, Cookie: c, Match: r.match, Instructions: r.do,
+			})
+		}
+	}
+	return flows
+}
+
+// dedupe keeps the first flow of each key: a feature's own miss goes before the default.
+func dedupe(flows []of.Flow) []of.Flow {
+	seen := make(map[of.FlowKey]bool, len(flows))
+	out := flows[:0]
+	for _, f := range flows {
+		if !seen[f.Key()] {
+			seen[f.Key()] = true
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// to is the number of a table in this pipeline.
+func (p *Pipeline) to(t table) uint8 { return p.ids[t] }
+
+// host is the prefix of one address.
+func host(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+type tunnelKey struct {
+	vtep netip.Addr
+	vni  uint32
+}

@@ -1,0 +1,164 @@
+package ofnet
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const testTunnelPort = 65000
+
+
+// The objects of the golden files and of the traces: two networks of one tenant, one
+// of another tenant with the same subnet; endpoints here and on another host.
+var (
+	vxNet1  = Network{ID: "net1.blue", Encap: VXLAN, VRF: 1, Tag: 1, VNI: 10001, Gateway4: addr("10.1.1.254"), Gateway6: addr("2001:db8:1::fe")}
+	vxNet2  = Network{ID: "net2.blue", Encap: VXLAN, VRF: 1, Tag: 2, VNI: 10002, Gateway4: addr("10.1.2.254")}
+	vxOther = Network{ID: "net1.red", Encap: VXLAN, VRF: 2, Tag: 3, VNI: 10003, Gateway4: addr("10.1.1.254")}
+
+	local1  = endpointOf(vxNet1, "net1.blue-a", "10.1.1.1", "2001:db8:1::1", 1, "")
+	local1b = endpointOf(vxNet1, "net1.blue-b", "10.1.1.2", "2001:db8:1::2", 2, "")
+	local2  = endpointOf(vxNet2, "net2.blue-c", "10.1.2.1", "", 3, "")
+	remote1 = endpointOf(vxNet1, "net1.blue-d", "10.1.1.3", "2001:db8:1::3", 0, "192.168.60.11")
+	remote2 = endpointOf(vxNet2, "net2.blue-e", "10.1.2.2", "", 0, "192.168.60.12")
+	red     = endpointOf(vxOther, "net1.red-f", "10.1.1.2", "", 4, "")
+	redFar  = endpointOf(vxOther, "net1.red-g", "10.1.1.3", "", 0, "192.168.60.11")
+
+	vlNet1 = Network{ID: "v1.default", Encap: VLAN, VRF: 3, Tag: 101, Gateway4: addr("10.2.1.254")}
+	vlNet2 = Network{ID: "v2.default", Encap: VLAN, VRF: 3, Tag: 102}
+	vl1    = endpointOf(vlNet1, "v1.default-a", "10.2.1.1", "", 1, "")
+	vl2    = endpointOf(vlNet1, "v1.default-b", "10.2.1.2", "", 2, "")
+	vl3    = endpointOf(vlNet2, "v2.default-c", "10.2.1.2", "", 3, "")
+	vlFar  = endpointOf(vlNet1, "v1.default-d", "10.2.1.3", "", 0, "")
+	uplink = Uplink{Name: "eth2", Port: 65010}
+)
+
+func addr(s string) netip.Addr {
+	if s == "" {
+		return netip.Addr{}
+	}
+	return netip.MustParseAddr(s)
+}
+
+func endpointOf(n Network, id, ip4, ip6 string, port uint32, vtep string) Endpoint {
+	a := addr(ip4)
+	b := a.As4()
+	return Endpoint{
+		ID: id, Encap: n.Encap, VRF: n.VRF, Tag: n.Tag, VNI: n.VNI, Group: 7,
+		MAC: MAC{2, 2, b[0], b[1], b[2], b[3]}, IPv4: a, IPv6: addr(ip6), Port: port, VTEP: addr(vtep),
+	}
+}
+
+func vrouter(t testing.TB) *Pipeline {
+	return newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1})
+}
+
+func newPipeline(t testing.TB, set Settings) *Pipeline {
+	t.Helper()
+	p, err := NewPipeline(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestGoldenFlows(t *testing.T) {
+	r := vrouter(t)
+	v := newPipeline(t, Settings{Encap: VLAN, Round: 1})
+	flood := newPipeline(t, Settings{Encap: VLAN, ARPFlood: true, Round: 1})
+	for _, c := range []struct {
+		name  string
+		p     *Pipeline
+		flows []of.Flow
+	}{
+		{"vrouter_fixed", r, r.Fixed()},
+		{"vrouter_network", r, r.Network(vxNet1)},
+		{"vrouter_network_without_ipv6", r, r.Network(vxNet2)},
+		{"vrouter_endpoint_local", r, r.Endpoint(local1)},
+		{"vrouter_endpoint_remote", r, r.Endpoint(remote1)},
+		{"vlan_fixed", v, v.Fixed()},
+		{"vlan_network", v, v.Network(vlNet1)},
+		{"vlan_endpoint_local", v, v.Endpoint(vl1)},
+		{"vlan_endpoint_remote", v, v.Endpoint(vlFar)},
+		{"vlan_uplink", v, v.Uplink(uplink)},
+		{"vlan_flood_fixed", flood, flood.Fixed()},
+		{"vlan_flood_endpoint_local", flood, flood.Endpoint(vl1)},
+	} {
+		t.Run(c.name, func(t *testing.T) { golden(t, c.name, render(c.p, c.flows)) })
+	}
+}
+
+// render lists flows with the names of their tables.
+func render(p *Pipeline, flows []of.Flow) string {
+	var b strings.Builder
+	flows = slices.Clone(flows)
+	slices.SortStableFunc(flows, func(a, b of.Flow) int { return int(a.Table) - int(b.Table) })
+	last := -1
+	for _, f := range flows {
+		if int(f.Table) != last {
+			last = int(f.Table)
+			fmt.Fprintf(&b, "# %d %s\n", last, p.Tables()[last])
+		}
+		b.WriteString(f.String() + "\n")
+	}
+	return b.String()
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".flows")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run go test ./ofnet -update and look at the result", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("flows differ from %s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestModesThatDoNotExist(t *testing.T) {
+	for _, set := range []Settings{{Encap: VXLAN}, {Encap: VLAN, Routing: true}, {}} {
+		if p, err := NewPipeline(set); err == nil {
+			t.Errorf("%+v gives pipeline %s, expected an error", set, p.Mode())
+		}
+	}
+}
+
+func TestFlowsAreUnique(t *testing.T) {
+	r := vrouter(t)
+	seen := map[of.FlowKey]string{}
+	add := func(owner string, flows []of.Flow) {
+		for _, f := range flows {
+			if other, dup := seen[f.Key()]; dup {
+				t.Errorf("%s and %s both want %s", owner, other, f)
+			}
+			seen[f.Key()] = owner
+		}
+	}
+	add("fixed", r.Fixed())
+	for _, n := range []Network{vxNet1, vxNet2, vxOther} {
+		add(n.ID, r.Network(n))
+	}
+	for _, e := range []Endpoint{local1, local1b, local2, remote1, remote2, red, redFar} {
+		add(e.ID, r.Endpoint(e))
+	}
+}

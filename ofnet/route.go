@@ -1,0 +1,84 @@
+package ofnet
+
+import of "github.com/contiv/netplugin/libopenflow"
+
+// router forwards by destination address inside a VRF. Every endpoint has a row; an
+// address without one goes nowhere, so tenants stay apart even with equal subnets.
+type router struct{ noRows }
+
+func (router) id() uint8       { return featureRoute }
+func (router) tables() []table { return []table{tableRoute, tableHop, tableDeliver} }
+
+func (router) fixed(p *Pipeline) []row {
+	onward := func(a of.Actions) of.Instructions {
+		return applyGoto(a.SetEthSrc(RouterMAC), p.to(tableDeliver))
+	}
+	return []row{
+		{tableHop, prioMiss + 1, of.NewMatch().IP(), onward(of.NewActions().DecTTL())},
+		{tableHop, prioMiss + 1, of.NewMatch().IPv6(), onward(of.NewActions().DecTTL())},
+		{tableDeliver, prioNormal, of.NewMatch(), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))},
+	}
+}
+
+func (router) network(p *Pipeline, n Network) []row {
+	// Inside one network a packet is bridged, as far as its sender can tell: it keeps
+	// its time to live, so protocols that insist on a neighbour (TTL 1 or 255) work.
+	// The sending host has set the network of the destination; a packet from a tunnel
+	// carries it in its VNI and is not counted down twice.
+	same := of.NewMatch().Reg(regSegment, n.Segment()).Reg(regDstNet, n.Segment())
+	rows := []row{{
+		tableHop, prioNormal, same,
+		applyGoto(of.NewActions().SetEthSrc(RouterMAC), p.to(tableDeliver)),
+	}}
+	vrf := of.NewMatch().Reg(regOrigin, originLocal).Reg(regVRF, uint32(n.VRF))
+	if n.Gateway4.IsValid() {
+		echo := turnAround().MoveField(of.FieldIPv4Src, of.FieldIPv4Dst).SetField(of.FieldIPv4Src.IsAddr(n.Gateway4)).
+			SetField(of.FieldICMPv4Type.Is(icmpv4EchoReply)).OutputInPort()
+		rows = append(rows, row{tableRoute, prioGuard, vrf.ICMPv4(icmpv4EchoRequest).IPv4Dst(host(n.Gateway4)), apply(echo)})
+	}
+	if n.Gateway6.IsValid() {
+		echo := turnAround().MoveField(of.FieldIPv6Src, of.FieldIPv6Dst).SetField(of.FieldIPv6Src.IsAddr(n.Gateway6)).
+			SetField(of.FieldICMPv6Type.Is(icmpv6EchoReply)).OutputInPort()
+		rows = append(rows, row{tableRoute, prioGuard, vrf.ICMPv6(icmpv6EchoRequest).IPv6Dst(host(n.Gateway6)), apply(echo)})
+	}
+	return rows
+}
+
+// turnAround sends a frame back as from the router, which answers pings to gateways.
+func turnAround() of.Actions {
+	return of.NewActions().MoveField(of.FieldEthSrc, of.FieldEthDst).SetEthSrc(RouterMAC)
+}
+
+func (router) endpoint(p *Pipeline, e Endpoint) []row {
+	do := p.reach(e)
+	vrf := of.NewMatch().Reg(regVRF, uint32(e.VRF))
+	var rows []row
+	if e.IPv4.IsValid() {
+		rows = append(rows, row{tableRoute, prioNormal, vrf.IP().IPv4Dst(host(e.IPv4)), do})
+	}
+	if e.IPv6.IsValid() {
+		rows = append(rows, row{tableRoute, prioNormal, vrf.IPv6().IPv6Dst(host(e.IPv6)), do})
+	}
+	return rows
+}
+
+// reach leads to an endpoint. Endpoints of one network on one remote host share one
+// value, which is what keeps thousands of them small.
+func (p *Pipeline) reach(e Endpoint) of.Instructions {
+	a := of.NewActions().SetReg(regDstNet, e.Segment())
+	if e.Local() {
+		return applyGoto(a.SetReg(regOutPort, e.Port).SetEthDst(e.MAC), p.to(tableHop))
+	}
+	key := tunnelKey{e.VTEP, e.VNI}
+	if do, ok := p.tunnels[key]; ok {
+		return do
+	}
+	dst := of.FieldTunDst
+	if e.VTEP.Is6() {
+		dst = of.FieldTunIPv6Dst
+	}
+	do := applyGoto(a.SetReg(regOutPort, p.set.TunnelPort).SetEthDst(RouterMAC).
+		SetTunID(uint64(e.VNI)).SetField(dst.IsAddr(e.VTEP)), p.to(tableHop))
+	p.tunnels[key] = do
+	return do
+}

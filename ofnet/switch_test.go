@@ -1,0 +1,291 @@
+package ofnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sirupsen/logrus"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// fakeBridge is a bridge in memory. It refuses flows of table 99 as a real one would
+// refuse a malformed flow, and applies a batch whole or not at all.
+type fakeBridge struct {
+	mu    sync.Mutex
+	flows map[of.FlowKey]of.Flow
+	mods  int
+	gone  chan struct{}
+}
+
+func newFakeBridge() *fakeBridge { return &fakeBridge{flows: map[of.FlowKey]of.Flow{}} }
+
+func (b *fakeBridge) dial(context.Context, string) (Channel, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gone = make(chan struct{})
+	return &fakeChannel{b, b.gone}, nil
+}
+
+// cut breaks the channel.
+func (b *fakeBridge) cut() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.gone)
+}
+
+func (b *fakeBridge) text() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var lines []string
+	for _, f := range b.flows {
+		f.Cookie &= cookieIdentity
+		lines = append(lines, f.String())
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func (b *fakeBridge) sent() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mods
+}
+
+type fakeChannel struct {
+	b    *fakeBridge
+	gone chan struct{}
+}
+
+func (c *fakeChannel) Dump(_ context.Context, yield func(of.Flow)) error {
+	c.b.mu.Lock()
+	defer c.b.mu.Unlock()
+	for _, f := range c.b.flows {
+		yield(f)
+	}
+	return nil
+}
+
+func (c *fakeChannel) Apply(_ context.Context, changes []FlowChange) error {
+	c.b.mu.Lock()
+	defer c.b.mu.Unlock()
+	select {
+	case <-c.gone:
+		return errors.New("channel closed")
+	default:
+	}
+	for _, ch := range changes {
+		if ch.Flow.Table == 99 && !ch.Remove {
+			return &Refused{errors.New("bad table")}
+		}
+	}
+	for _, ch := range changes {
+		c.b.mods++
+		if ch.Remove {
+			delete(c.b.flows, ch.Flow.Key())
+		} else {
+			c.b.flows[ch.Flow.Key()] = ch.Flow
+		}
+	}
+	return nil
+}
+
+func (c *fakeChannel) Done() <-chan struct{} { return c.gone }
+func (c *fakeChannel) Close() error          { return nil }
+
+func quiet() logrus.FieldLogger {
+	l := logrus.New()
+	l.SetLevel(logrus.PanicLevel)
+	return l
+}
+
+// runSwitch starts a Switch on a bridge and stops it with the test.
+func runSwitch(t *testing.T, b *fakeBridge) *Switch {
+	t.Helper()
+	s := NewSwitch(SwitchConfig{Name: "br", Log: quiet(), Dial: b.dial})
+	startSwitch(t, s)
+	return s
+}
+
+func startSwitch(t *testing.T, s *Switch) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.Run(ctx) }()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return stop
+}
+
+// settle waits until nothing is pending.
+func settle(t *testing.T, s *Switch) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for s.Ready() != nil {
+		if time.Now().After(deadline) {
+			t.Fatal(s.Ready())
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func flow(table uint8, priority uint16, port uint32) of.Flow {
+	return of.Flow{Table: table, Priority: priority, Match: of.NewMatch().InPort(port), Instructions: goTo(table + 1)}
+}
+
+func TestSwitchSendsOnlyTheDifference(t *testing.T) {
+	b := newFakeBridge()
+	stale := flow(5, 1, 1)
+	b.flows[stale.Key()] = stale
+	s := runSwitch(t, b)
+	s.Set("a", []of.Flow{flow(0, 1, 1), flow(0, 1, 2)})
+	s.Complete()
+	settle(t, s)
+	if got := b.sent(); got != 3 {
+		t.Errorf("%d flow-mods, expected 2 additions and the removal of the stale flow", got)
+	}
+	b.cut()
+	s.Set("b", nil)
+	settle(t, s)
+	if got := b.sent(); got != 3 {
+		t.Errorf("%d flow-mods after a reconnect that changes nothing, expected no further one", got-3)
+	}
+	s.Set("a", []of.Flow{flow(0, 1, 2), flow(0, 1, 3)})
+	settle(t, s)
+	if got := b.sent(); got != 5 {
+		t.Errorf("%d flow-mods for one flow replaced by another, expected 2", got-3)
+	}
+}
+
+func TestSwitchKeepsStrangersUntilComplete(t *testing.T) {
+	b := newFakeBridge()
+	old := flow(3, 1, 9)
+	b.flows[old.Key()] = old
+	s := runSwitch(t, b)
+	s.Set("a", []of.Flow{flow(0, 1, 1)})
+	if err := s.Settled(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.text(), "table=3") {
+		t.Fatal("a flow that may still be declared has been removed")
+	}
+	s.Complete()
+	settle(t, s)
+	if strings.Contains(b.text(), "table=3") {
+		t.Fatal("a stale flow is still there")
+	}
+}
+
+func TestSwitchIgnoresTheRound(t *testing.T) {
+	b := newFakeBridge()
+	f := flow(0, 1, 1)
+	f.Cookie = cookie(1, featureARP, "x")
+	b.flows[f.Key()] = f
+	s := runSwitch(t, b)
+	f.Cookie = cookie(2, featureARP, "x")
+	s.Set("a", []of.Flow{f})
+	s.Complete()
+	settle(t, s)
+	if got := b.sent(); got != 0 {
+		t.Errorf("%d flow-mods for a flow that differs in its round only", got)
+	}
+}
+
+func TestRefusedFlowDoesNotBlockOthers(t *testing.T) {
+	b := newFakeBridge()
+	s := runSwitch(t, b)
+	for i := range uint32(20) {
+		s.Set(fmt.Sprint("good", i), []of.Flow{flow(0, 1, i+1)})
+	}
+	s.Set("bad", []of.Flow{flow(99, 1, 1)})
+	for i := range 20 {
+		if err := s.Settled(t.Context(), fmt.Sprint("good", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Settled(t.Context(), "bad"); err == nil || !strings.Contains(err.Error(), "bad table") {
+		t.Errorf("settled with %v, expected the bridge's refusal", err)
+	}
+	s.Remove("bad")
+	s.Complete()
+	settle(t, s)
+}
+
+func TestSharedKeyGoesToTheNextOwner(t *testing.T) {
+	b := newFakeBridge()
+	s := runSwitch(t, b)
+	one, two := flow(0, 1, 1), flow(0, 1, 1)
+	two.Instructions = goTo(7)
+	s.Set("one", []of.Flow{one})
+	s.Set("two", []of.Flow{two})
+	s.Complete()
+	settle(t, s)
+	if !strings.Contains(b.text(), "goto_table:1") {
+		t.Fatalf("expected the first owner's flow, got %s", b.text())
+	}
+	s.Remove("one")
+	settle(t, s)
+	if !strings.Contains(b.text(), "goto_table:7") {
+		t.Fatalf("expected the second owner's flow, got %s", b.text())
+	}
+	s.Remove("two")
+	settle(t, s)
+	if b.text() != "" {
+		t.Fatalf("expected no flow, got %s", b.text())
+	}
+}
+
+// Whatever the order of events and however often the channel breaks, the bridge ends
+// with the flows of the final objects.
+func TestAnyOrderEndsInTheSameFlows(t *testing.T) {
+	p, err := NewPipeline(Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type event func(*Switch)
+	final := []event{func(s *Switch) { s.Set("fixed", p.Fixed()) }}
+	for _, n := range []Network{vxNet1, vxNet2, vxOther} {
+		final = append(final, func(s *Switch) { s.Set(n.ID, p.Network(n)) })
+	}
+	for _, e := range []Endpoint{local1, local1b, local2, remote1, remote2, red, redFar} {
+		final = append(final, func(s *Switch) { s.Set(e.ID, p.Endpoint(e)) })
+	}
+	var want string
+	for round := range 30 {
+		rng := rand.New(rand.NewPCG(uint64(round), 1))
+		b := newFakeBridge()
+		s := runSwitch(t, b)
+		noise := []event{
+			func(s *Switch) { s.Set("tmp", p.Endpoint(remote1)) }, func(s *Switch) { s.Set("tmp", p.Endpoint(redFar)) },
+			func(s *Switch) { s.Remove(local1.ID) }, func(s *Switch) { s.Set(local2.ID, p.Endpoint(remote2)) },
+		}
+		for _, e := range noise {
+			e(s)
+		}
+		events := slices.Clone(final)
+		rng.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+		for i, e := range events {
+			e(s)
+			if i == len(events)/2 {
+				s.Complete()
+				settle(t, s)
+				b.cut()
+			}
+		}
+		s.Remove("tmp")
+		settle(t, s)
+		if want == "" {
+			want = b.text()
+		}
+		if diff := cmp.Diff(want, b.text()); diff != "" {
+			t.Fatalf("round %d (-first +now):\n%s", round, diff)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package ofnet
+
+// table names a table; its number in a bridge follows from the tables in use.
+type table uint8
+
+// The tables, in the order packets pass them.
+const (
+	tableClassify table = iota
+	tableNeighbour
+	tableARP
+	tableARPReply
+	tableND
+	tableNDReply
+	tableNDFinish
+	tableRoute
+	tableHop
+	tableDeliver
+	tableSwitch
+	numTables
+)
+
+var tableNames = [numTables]string{
+	"classify", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish",
+	"route", "hop", "deliver", "switch",
+}
+
+func (t table) String() string { return tableNames[t] }
+
+// number gives the tables of the features consecutive numbers from 0.
+func number(features []feature) (ids [numTables]uint8, names []string) {
+	var used [numTables]bool
+	for _, f := range features {
+		for _, t := range f.tables() {
+			used[t] = true
+		}
+	}
+	for t := range numTables {
+		if used[t] {
+			ids[t] = uint8(len(names))
+			names = append(names, t.String())
+		}
+	}
+	return ids, names
+}
