@@ -1,0 +1,154 @@
+// Package fakedriver is a drivers.Driver in memory, for tests of what uses one. It
+// moves no packets and makes no interfaces, but keeps the driver's promises about
+// declarations and attachments.
+package fakedriver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Driver implements drivers.Driver. The zero value is not ready; use New.
+type Driver struct {
+	mu        sync.Mutex
+	global    drivers.Global
+	networks  map[string]drivers.Network
+	endpoints map[string]drivers.Endpoint
+	attached  map[string]drivers.Attachment
+	complete  bool
+	next      int
+	changed   chan struct{}
+	fail      error
+}
+
+var _ drivers.Driver = (*Driver)(nil)
+
+// New makes a driver that has nothing.
+func New() *Driver {
+	return &Driver{
+		networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
+		attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
+	}
+}
+
+// FailAttach makes Attach fail with err until it is called with nil.
+func (d *Driver) FailAttach(err error) { d.with(func() { d.fail = err }) }
+
+func (d *Driver) with(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// Run waits for ctx.
+func (d *Driver) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// SetGlobal implements drivers.Driver.
+func (d *Driver) SetGlobal(g drivers.Global) { d.with(func() { d.global = g }) }
+
+// SetNetwork implements drivers.Driver.
+func (d *Driver) SetNetwork(n drivers.Network) { d.with(func() { d.networks[n.ID] = n }) }
+
+// RemoveNetwork implements drivers.Driver.
+func (d *Driver) RemoveNetwork(id string) { d.with(func() { delete(d.networks, id) }) }
+
+// SetEndpoint implements drivers.Driver.
+func (d *Driver) SetEndpoint(e drivers.Endpoint) { d.with(func() { d.endpoints[e.ID] = e }) }
+
+// RemoveEndpoint implements drivers.Driver.
+func (d *Driver) RemoveEndpoint(id string) { d.with(func() { delete(d.endpoints, id) }) }
+
+// Complete implements drivers.Driver.
+func (d *Driver) Complete() { d.with(func() { d.complete = true }) }
+
+// Attach implements drivers.Driver.
+func (d *Driver) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, _ uint16) (drivers.Port, error) {
+	var err error
+	d.with(func() {
+		if err = d.fail; err != nil {
+			return
+		}
+		if have, ok := d.attached[a.EndpointID]; ok {
+			a = have
+			return
+		}
+		d.next++
+		a.Port = drivers.Port{Name: fmt.Sprintf("vport%d", d.next), OVSName: fmt.Sprintf("vvport%d", d.next), MTU: 1450}
+		d.attached[a.EndpointID] = a
+	})
+	return a.Port, err
+}
+
+// Detach implements drivers.Driver.
+func (d *Driver) Detach(_ context.Context, endpointID string) error {
+	d.with(func() { delete(d.attached, endpointID) })
+	return nil
+}
+
+// Attachments implements drivers.Driver.
+func (d *Driver) Attachments() []drivers.Attachment {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.attached))
+}
+
+// Realised implements drivers.Driver.
+func (d *Driver) Realised(ctx context.Context, endpointID string) error {
+	for {
+		d.mu.Lock()
+		_, declared := d.endpoints[endpointID]
+		_, attached := d.attached[endpointID]
+		changed := d.changed
+		d.mu.Unlock()
+		if declared && attached {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return errs.New(errs.Timeout, "endpoint %s: declared %t, attached %t: %w", endpointID, declared, attached, ctx.Err())
+		}
+	}
+}
+
+// Ready implements drivers.Driver.
+func (d *Driver) Ready() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.global.FwdMode == "" {
+		return errs.New(errs.Unavailable, "waiting for the global settings")
+	}
+	return nil
+}
+
+// Inspect implements drivers.Driver.
+func (d *Driver) Inspect() map[string]any {
+	return map[string]any{"vlan": struct{}{}, "vxlan": d.State()}
+}
+
+// State is everything declared, as values that can be compared.
+type State struct {
+	Global    drivers.Global
+	Networks  map[string]drivers.Network
+	Endpoints map[string]drivers.Endpoint
+	Complete  bool
+}
+
+// State returns a copy of what has been declared.
+func (d *Driver) State() State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Complete: d.complete}
+}
