@@ -28,6 +28,7 @@ echo "$conf" | jq 'del(.contiv) + {type: "ptp", ipam: {type: "host-local", range
 `
 
 func TestContainers(t *testing.T) {
+	t.Parallel()
 	c := bare(t, 2)
 	if err := os.WriteFile(filepath.Join(c.Bin, "contivk8s"), []byte(plugin), 0o755); err != nil {
 		t.Fatal(err)

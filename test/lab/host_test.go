@@ -16,6 +16,7 @@ import (
 )
 
 func TestHostIsAMachineOfItsOwn(t *testing.T) {
+	t.Parallel()
 	l := upBare(t, 2)
 	for _, tt := range []struct{ name, script, want string }{
 		{"name", "hostname; cat /etc/hostname", "host1\nhost1"},
@@ -63,6 +64,7 @@ func TestHostIsAMachineOfItsOwn(t *testing.T) {
 }
 
 func TestCommandsInHosts(t *testing.T) {
+	t.Parallel()
 	l := upBare(t, 1)
 	host := l.Hosts()[0]
 	var ended *exec.ExitError
@@ -84,6 +86,7 @@ func TestCommandsInHosts(t *testing.T) {
 }
 
 func TestInitKeepsDaemons(t *testing.T) {
+	t.Parallel()
 	l := upBare(t, 1)
 	host := l.Hosts()[0]
 	c := hostinit.NewClient(host.PID())

@@ -91,6 +91,7 @@ func TestDirectory(t *testing.T) {
 }
 
 func TestLabsDoNotMeet(t *testing.T) {
+	t.Parallel()
 	one, two := upBare(t, 1), upBare(t, 1)
 	on(t, one, "host1", "ip address add 192.168.2.99/24 dev eth0")
 	if out, err := two.Output(t.Context(), "host1", "ping", "-c1", "-W1", "192.168.2.99"); err == nil {
@@ -139,6 +140,7 @@ func TestDownAfterCrash(t *testing.T) {
 }
 
 func TestHostThatDied(t *testing.T) {
+	t.Parallel()
 	l := upBare(t, 2)
 	if err := syscall.Kill(l.Hosts()[1].PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)

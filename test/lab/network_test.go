@@ -31,6 +31,7 @@ func tunnel(t *testing.T) *lab.Lab {
 const across = "ip netns exec c ping -q -c 3 -i 0.2 -w 20 10.9.9.2"
 
 func TestTunnel(t *testing.T) {
+	t.Parallel()
 	l := tunnel(t)
 	on(t, l, "host1", across)
 	t.Run("full-size TCP", func(t *testing.T) {
@@ -78,6 +79,7 @@ func TestTunnel(t *testing.T) {
 }
 
 func TestTrunkCarriesTags(t *testing.T) {
+	t.Parallel()
 	l := upBare(t, 2)
 	for _, h := range l.Hosts() {
 		on(t, l, h.Name, fmt.Sprintf(`

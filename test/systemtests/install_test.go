@@ -1,0 +1,100 @@
+package systemtests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contiv/netplugin/test/lab/labtest"
+)
+
+const root = "../.." // of the module
+
+// install runs make install-files into a directory of its own.
+func install(t *testing.T) (destdir string) {
+	t.Helper()
+	destdir = t.TempDir()
+	labtest.Bin(t)
+	out, err := exec.Command("make", "-s", "-C", root, "install-files", "DESTDIR="+destdir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("make install-files: %v\n%s", err, out)
+	}
+	return destdir
+}
+
+func TestInstall(t *testing.T) {
+	destdir := install(t)
+	for _, path := range []string{"usr/local/bin/netmaster", "usr/local/bin/netplugin", "usr/local/bin/netctl", "opt/cni/bin/contivk8s"} {
+		out, err := exec.Command(filepath.Join(destdir, path), "--version").Output()
+		if err != nil || !regexp.MustCompile(`(?m)\AVersion: .+\nGitCommit: .+\nBuildTime: \S+\n\z`).Match(out) {
+			t.Errorf("%s --version = %q, %v; want three lines", path, out, err)
+		}
+	}
+	settings := filepath.Join(destdir, "etc/contiv/netplugin.env")
+	if err := os.WriteFile(settings, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("make", "-s", "-C", root, "install-files", "DESTDIR="+destdir).CombinedOutput(); err != nil {
+		t.Fatalf("second make install-files: %v\n%s", err, out)
+	}
+	if b, err := os.ReadFile(settings); err != nil || string(b) != "mine" {
+		t.Errorf("settings after the second install = %q, %v; want them kept", b, err)
+	}
+}
+
+// TestUnits lets systemd itself read the units.
+func TestUnits(t *testing.T) {
+	destdir := install(t)
+	for _, name := range []string{"netmaster.service", "netplugin.service"} {
+		unit, err := os.ReadFile(filepath.Join(destdir, "usr/lib/systemd/system", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(unit), "@") {
+			t.Errorf("%s has a placeholder left:\n%s", name, unit)
+		}
+		// The programs are below DESTDIR, not where the unit will find them.
+		here := strings.ReplaceAll(string(unit), "=/usr/local/bin/", "="+destdir+"/usr/local/bin/")
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(here), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("systemd-analyze", "verify", "--man=no", file).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("systemd-analyze verify %s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// TestSettings holds that the environment files name every variable a daemon knows,
+// and no other.
+func TestSettings(t *testing.T) {
+	for _, daemon := range []string{"netmaster", "netplugin"} {
+		help, err := exec.Command(filepath.Join(labtest.Bin(t), daemon), "--help").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(root, "scripts/systemd", daemon+".env"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		variable := regexp.MustCompile(`CONTIV_[A-Z_]+`)
+		if diff := cmp.Diff(names(variable, help), names(variable, b)); diff != "" {
+			t.Errorf("variables of %s (-%s --help +%s.env):\n%s", daemon, daemon, daemon, diff)
+		}
+	}
+}
+
+func names(pattern *regexp.Regexp, text []byte) []string {
+	var all []string
+	for _, m := range pattern.FindAll(text, -1) {
+		all = append(all, string(m))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
