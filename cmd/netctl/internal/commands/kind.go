@@ -1,0 +1,119 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/contivmodel/client"
+)
+
+// Options many commands have.
+
+func tenantFlag() cli.Flag {
+	return &cli.StringFlag{Name: "tenant", Aliases: []string{"t"}, Usage: "name of the tenant", Value: contivmodel.DefaultTenant}
+}
+
+func allFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "list all tenants"}
+}
+
+func jsonFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "json", Aliases: []string{"j"}, Usage: "list as JSON"}
+}
+
+func quietFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "list names only"}
+}
+
+// inTenant is the key of something named in the tenant of the options.
+func inTenant(cmd *cli.Command, name string) string { return cmd.String("tenant") + ":" + name }
+
+// create stores an object and says so.
+func create[T, O any](ctx context.Context, cmd *cli.Command, kind contivmodel.Kind[T, O], obj *T, said string) error {
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	if _, err := client.Put(ctx, c, kind, obj); err != nil {
+		return refused(err)
+	}
+	return print(cmd, said+"\n")
+}
+
+// remove deletes an object and says so, if there is anything to say.
+func remove[T, O any](ctx context.Context, cmd *cli.Command, kind contivmodel.Kind[T, O], key, said string) error {
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	if err := client.Delete(ctx, c, kind, key); err != nil {
+		return refused(err)
+	}
+	if said == "" {
+		return nil
+	}
+	return print(cmd, said+"\n")
+}
+
+// inspect prints an object with what is in use by it.
+func inspect[T, O any](ctx context.Context, cmd *cli.Command, kind contivmodel.Kind[T, O], key string) error {
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	v, err := client.Inspect(ctx, c, kind, key)
+	if err != nil {
+		return refused(err)
+	}
+	return printJSON(cmd, v)
+}
+
+// listing says how the objects of a kind are listed.
+type listing[T, O any] struct {
+	kind   contivmodel.Kind[T, O]
+	tenant func(*T) string // of an object; nil for kinds outside tenants
+	name   func(*T) string // for quiet output
+	table  table
+	row    func(*T) []string
+}
+
+// list prints the objects of one tenant, or of all; sorted by tenant, then name, which
+// is the order of their keys.
+func (l listing[T, O]) list(ctx context.Context, cmd *cli.Command) error {
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	if l.tenant != nil {
+		if _, err := client.Get(ctx, c, contivmodel.TenantKind(), cmd.String("tenant")); err != nil {
+			return refused(err)
+		}
+	}
+	all, err := client.List(ctx, c, l.kind)
+	if err != nil {
+		return refused(err)
+	}
+	objs := make([]*T, 0, len(all))
+	for i := range all {
+		if l.tenant == nil || cmd.Bool("all") || l.tenant(&all[i]) == cmd.String("tenant") {
+			objs = append(objs, &all[i])
+		}
+	}
+	switch {
+	case cmd.Bool("json"):
+		return printJSON(cmd, objs)
+	case cmd.Bool("quiet"):
+		text := ""
+		for _, obj := range objs {
+			text += l.name(obj) + "\n"
+		}
+		return print(cmd, text)
+	}
+	rows := make([][]string, len(objs))
+	for i, obj := range objs {
+		rows[i] = l.row(obj)
+	}
+	return print(cmd, l.table.format(rows))
+}

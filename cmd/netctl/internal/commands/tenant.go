@@ -1,0 +1,36 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/contivmodel"
+)
+
+func tenantCommands() *cli.Command {
+	kind := contivmodel.TenantKind()
+	name := arguments{names: "TENANT", count: 1, missing: "Tenant name required"}
+	tenants := listing[contivmodel.Tenant, contivmodel.TenantOper]{
+		kind:  kind,
+		name:  func(t *contivmodel.Tenant) string { return t.TenantName },
+		table: table{headers: []string{"Name"}, dashes: []int{6}, padded: true},
+		row:   func(t *contivmodel.Tenant) []string { return []string{t.TenantName} },
+	}
+	return &cli.Command{
+		Name: "tenant", Usage: "name spaces for networks and groups",
+		Commands: []*cli.Command{
+			leaf("create", "create a tenant", name, nil, func(ctx context.Context, cmd *cli.Command) error {
+				t := &contivmodel.Tenant{TenantName: cmd.Args().First()}
+				return create(ctx, cmd, kind, t, "Creating tenant: "+t.TenantName)
+			}),
+			leaf("rm", "delete a tenant", name, nil, func(ctx context.Context, cmd *cli.Command) error {
+				return remove(ctx, cmd, kind, cmd.Args().First(), "Deleting tenant "+cmd.Args().First())
+			}),
+			leaf("inspect", "show a tenant with what it uses", name, nil, func(ctx context.Context, cmd *cli.Command) error {
+				return inspect(ctx, cmd, kind, cmd.Args().First())
+			}),
+			leaf("ls", "list tenants", noArguments(), []cli.Flag{quietFlag(), jsonFlag()}, tenants.list),
+		},
+	}
+}
