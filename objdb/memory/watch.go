@@ -71,6 +71,9 @@ func (s *Store) Watch(ctx context.Context, prefix string) <-chan objdb.Batch {
 			case <-w.more:
 			}
 			for _, b := range w.take() {
+				if ctx.Err() != nil {
+					return // of two ready cases select might choose the other
+				}
 				select {
 				case out <- b:
 				case <-s.closed:

@@ -1,0 +1,114 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"google.golang.org/grpc"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/etcd"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// passLeadWithin bounds how long a stopping member waits for its successor.
+const passLeadWithin = 400 * time.Millisecond
+
+// Server is a running member.
+type Server struct {
+	e       *embed.Etcd
+	streams *streams
+	once    sync.Once
+}
+
+// Start starts a member and returns when the store is ready, which in a cluster of
+// several members means: when most of them have started. The error's kind is Invalid
+// when the Config is wrong, Unavailable when the member could not start (an address in
+// use, a damaged directory), Timeout when ctx ended first.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	ec, err := cfg.server()
+	if err != nil {
+		return nil, err
+	}
+	open := newStreams()
+	ec.GRPCAdditionalServerOptions = append(ec.GRPCAdditionalServerOptions, grpc.ChainStreamInterceptor(open.intercept))
+	e, err := embed.StartEtcd(ec)
+	if err != nil {
+		return nil, errs.New(errs.Unavailable, "start the store in %s on %s: %w", cfg.Dir, cfg.ListenClient, err)
+	}
+	s := &Server{e: e, streams: open}
+	select {
+	case <-e.Server.ReadyNotify():
+		return s, nil
+	case err = <-e.Err():
+	case <-e.Server.StopNotify():
+		err = errs.New(errs.Unavailable, "it stopped by itself")
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	s.Close()
+	return nil, fmt.Errorf("start the store in %s on %s: %w", cfg.Dir, cfg.ListenClient, err)
+}
+
+// Connect makes a client of the store that needs no socket. Closing it leaves the
+// server running.
+func (s *Server) Connect() objdb.Store {
+	return etcd.Wrap(v3client.New(s.e.Server), "embedded etcd", maxOps)
+}
+
+// Stopped is closed when the server has stopped, by Close or because it failed.
+func (s *Server) Stopped() <-chan struct{} { return s.e.Server.StopNotify() }
+
+// Close stops the member; in a cluster it passes its lead on first. Clients should be
+// closed before.
+func (s *Server) Close() {
+	s.once.Do(func() {
+		s.streams.end()
+		s.passLead()
+		// The library's own Close would try to pass the lead for seconds, and wait for
+		// services that begin only when the server is ready or has stopped.
+		s.e.Server.HardStop()
+		s.e.Close()
+	})
+}
+
+// passLead lets another member lead, if this one does and another is there to take
+// over; without it the others would notice our absence by their election time-out.
+func (s *Server) passLead() {
+	passed := make(chan struct{})
+	go func() { // ends with the server at the latest
+		defer close(passed)
+		_ = s.e.Server.TryTransferLeadershipOnShutdown()
+	}()
+	t := time.NewTimer(passLeadWithin)
+	defer t.Stop()
+	select {
+	case <-passed:
+	case <-t.C:
+	}
+}
+
+// Open starts a member and returns a client of it; closing the client stops the
+// member. Errors are those of Start.
+func Open(ctx context.Context, cfg Config) (objdb.Store, error) {
+	s, err := Start(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &owner{Store: s.Connect(), server: s}, nil
+}
+
+type owner struct {
+	objdb.Store
+	server *Server
+}
+
+func (o *owner) Close() error {
+	err := o.Store.Close()
+	o.server.Close()
+	return err
+}

@@ -1,0 +1,144 @@
+// Package etcd keeps the store contract of package objdb on a cluster of etcd v3
+// servers (3.4 or newer).
+//
+// A Store connects by itself to whichever endpoint answers, and back when the
+// connection is lost. Requests wait for a connection as long as their context allows,
+// so "no connection" is never an error of its own, and a transaction that fails has
+// either been refused by the servers or been sent with unknown outcome.
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// DefaultMaxOps is what an etcd server takes per transaction unless it was started
+// with another --max-txn-ops.
+const DefaultMaxOps = 128
+
+// pageSize is how many keys one range request of List asks for. It bounds the memory
+// of the server and the time it holds its read lock.
+const pageSize = 10_000
+
+// Config says where the servers are and who we are to them.
+type Config struct {
+	Endpoints []string // URLs, http or https; all are used
+	CA        string   // PEM file; empty: the system's authorities
+	Cert, Key string   // PEM files; empty: no client certificate
+	User      string   // empty: no login
+	Password  string
+	MaxOps    int // operations per transaction; 0: DefaultMaxOps
+}
+
+// Store is an objdb.Store on etcd.
+type Store struct {
+	c      *clientv3.Client
+	name   string // what the store is called in errors
+	maxOps int
+	page   int64
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	close  func() error
+
+	reconnects *signal // one broadcast per connection after the first
+}
+
+var _ objdb.Store = (*Store)(nil)
+
+// New makes a Store. It does not wait for a server: a cluster that is away is waited
+// for by the requests. An error means that the Config is wrong (kind Invalid).
+func New(cfg Config) (*Store, error) {
+	tlsConfig, err := cfg.tls()
+	if err != nil {
+		return nil, err
+	}
+	c, err := clientv3.New(clientv3.Config{
+		Endpoints: cfg.Endpoints,
+		TLS:       tlsConfig,
+		Username:  cfg.User,
+		Password:  cfg.Password,
+		// A peer that vanished without a word is noticed after 10 + 3 s.
+		DialTimeout:          5 * time.Second,
+		DialKeepAliveTime:    10 * time.Second,
+		DialKeepAliveTimeout: 3 * time.Second,
+		Logger:               zap.NewNop(), // what goes wrong reaches us as errors
+		DialOptions: []grpc.DialOption{
+			grpc.WithConnectParams(reconnect),
+			grpc.WithChainUnaryInterceptor(waitForReadyUnary),
+			grpc.WithChainStreamInterceptor(waitForReadyStream),
+		},
+	})
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "etcd at %s: %w", strings.Join(cfg.Endpoints, ","), err)
+	}
+	return Wrap(c, "etcd at "+strings.Join(cfg.Endpoints, ","), cfg.MaxOps), nil
+}
+
+// Wrap makes a Store of a client that exists, and owns it from now on. name is what
+// the store is called in errors; maxOps 0 means DefaultMaxOps.
+func Wrap(c *clientv3.Client, name string, maxOps int) *Store {
+	if maxOps == 0 {
+		maxOps = DefaultMaxOps
+	}
+	s := &Store{c: c, name: name, maxOps: maxOps, page: pageSize, close: c.Close, reconnects: newSignal()}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if conn := c.ActiveConnection(); conn != nil { // none when the server is in this process
+		s.wg.Go(func() { watchConnection(s.ctx, conn, s.reconnects) })
+	}
+	return s
+}
+
+// Close implements objdb.Store.
+func (s *Store) Close() error {
+	s.cancel()
+	err := s.close()
+	s.wg.Wait()
+	if err != nil && !errs.Is(err, errs.Unavailable) { // its own context is cancelled by now
+		return fmt.Errorf("close %s: %w", s.name, err)
+	}
+	return nil
+}
+
+func (cfg Config) tls() (*tls.Config, error) {
+	secure := cfg.CA != "" || cfg.Cert != ""
+	for _, e := range cfg.Endpoints {
+		secure = secure || strings.HasPrefix(e, "https:")
+	}
+	if !secure {
+		return nil, nil
+	}
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	if cfg.CA != "" {
+		pem, err := os.ReadFile(cfg.CA)
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "certificate authority of etcd: %w", err)
+		}
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errs.New(errs.Invalid, "certificate authority of etcd: %s holds no PEM certificate", cfg.CA)
+		}
+	}
+	if cfg.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "client certificate for etcd: %w", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}

@@ -1,0 +1,85 @@
+package etcd
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+)
+
+// The etcd client asks for calls that fail at once while there is no connection, and
+// then spins. Ours wait for the connection instead, bounded by their context; what
+// was never sent is then never reported as sent.
+
+func waitForReadyUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return invoke(ctx, method, req, reply, cc, append(opts, grpc.WaitForReady(true))...)
+}
+
+func waitForReadyStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return stream(ctx, desc, cc, method, append(opts, grpc.WaitForReady(true))...)
+}
+
+// reconnect is how often a server that is away is tried. (The library's own limit of
+// two minutes would keep an agent away from a store that is back.)
+var reconnect = grpc.ConnectParams{
+	Backoff:           grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+	MinConnectTimeout: 3 * time.Second,
+}
+
+// signal is a broadcast: everybody who holds its channel learns of the next one.
+type signal struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func newSignal() *signal { return &signal{ch: make(chan struct{})} }
+
+func (s *signal) next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ch
+}
+
+func (s *signal) broadcast() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.ch)
+	s.ch = make(chan struct{})
+}
+
+// watchConnection broadcasts whenever the connection is ready again after it was not.
+func watchConnection(ctx context.Context, conn *grpc.ClientConn, reconnects *signal) {
+	seen, changed := false, false
+	for {
+		state := conn.GetState()
+		if state == connectivity.Ready {
+			if seen && changed {
+				reconnects.broadcast()
+			}
+			seen, changed = true, false
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return
+		}
+		changed = true
+	}
+}
+
+// backoff waits between tries, twice as long each time, from 25 ms to 1 s.
+type backoff struct{ d time.Duration }
+
+// wait returns false when ctx ended first.
+func (b *backoff) wait(ctx context.Context) bool {
+	b.d = min(max(2*b.d, 25*time.Millisecond), time.Second)
+	t := time.NewTimer(b.d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

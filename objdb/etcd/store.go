@@ -1,0 +1,194 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// MaxOps implements objdb.Store.
+func (s *Store) MaxOps() int { return s.maxOps }
+
+// bound returns a context that also ends with the Store, and what to call when the
+// request is over. The client library alone does not end the requests that wait in a
+// server of this process.
+func (s *Store) bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.ctx, cancel)
+	if s.ctx.Err() != nil {
+		cancel()
+	}
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// Get implements objdb.Store.
+func (s *Store) Get(ctx context.Context, key string) (objdb.KV, error) {
+	if err := objdb.CheckKey(key); err != nil {
+		return objdb.KV{}, err
+	}
+	ctx, over := s.bound(ctx)
+	defer over()
+	resp, err := s.read(ctx, key)
+	if err != nil {
+		return objdb.KV{}, s.wrap(err, "get "+key)
+	}
+	if len(resp.Kvs) == 0 {
+		return objdb.KV{}, errs.New(errs.NotFound, "key not found: %s", key)
+	}
+	return toKV(resp.Kvs[0]), nil
+}
+
+// List implements objdb.Store.
+func (s *Store) List(ctx context.Context, prefix string) ([]objdb.KV, int64, error) {
+	if err := objdb.CheckKey(prefix); err != nil {
+		return nil, 0, err
+	}
+	ctx, over := s.bound(ctx)
+	defer over()
+	kvs, head, err := s.list(ctx, prefix)
+	if err != nil {
+		return nil, 0, s.wrap(err, "list "+prefix)
+	}
+	return kvs, head.Revision, nil
+}
+
+// header is what one list or verification knows of the store as a whole.
+type header struct {
+	Revision int64
+	Cluster  uint64
+}
+
+// list reads a prefix page by page, all pages at the revision of the first.
+func (s *Store) list(ctx context.Context, prefix string) ([]objdb.KV, header, error) {
+	end := clientv3.GetPrefixRangeEnd(prefix)
+	for {
+		var (
+			kvs  []objdb.KV
+			head header
+			from = prefix
+		)
+		for {
+			// Pages after the first need no quorum: a revision never changes.
+			opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(s.page)}
+			if head.Revision != 0 {
+				opts = append(opts, clientv3.WithRev(head.Revision))
+			}
+			resp, err := s.read(ctx, from, opts...)
+			if errors.Is(err, rpctypes.ErrCompacted) {
+				break // the revision went away between two pages: start over
+			}
+			if err != nil {
+				return nil, header{}, err
+			}
+			if head.Revision == 0 {
+				head = header{Revision: resp.Header.Revision, Cluster: resp.Header.ClusterId}
+				if resp.More {
+					kvs = make([]objdb.KV, 0, resp.Count)
+				}
+			}
+			for _, kv := range resp.Kvs {
+				kvs = append(kvs, toKV(kv))
+			}
+			if !resp.More {
+				return kvs, head, nil
+			}
+			from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+		}
+	}
+}
+
+// read is one range request, repeated while the cluster is not able to answer.
+func (s *Store) read(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	var b backoff
+	for {
+		resp, err := s.c.Get(ctx, key, opts...)
+		if err == nil || !passing(err) || s.ctx.Err() != nil || !b.wait(ctx) {
+			return resp, err
+		}
+	}
+}
+
+// Commit implements objdb.Store.
+func (s *Store) Commit(ctx context.Context, txn objdb.Txn) (int64, error) {
+	if err := txn.Validate(s.maxOps); err != nil {
+		return 0, err
+	}
+	ctx, over := s.bound(ctx)
+	defer over()
+	cmps, ops := translate(txn)
+	// A member that has lost its cluster says so at once instead of letting us wait.
+	ctx = clientv3.WithRequireLeader(ctx)
+	var b backoff
+	for {
+		resp, err := s.c.Txn(ctx).If(cmps...).Then(ops...).Commit()
+		switch {
+		case err == nil && resp.Succeeded:
+			return resp.Header.Revision, nil
+		case err == nil:
+			return 0, errs.New(errs.Conflict, "commit: %w", objdb.ErrCompareFailed)
+		case s.ctx.Err() == nil && (notApplied(err) || len(ops) == 0 && passing(err)) && b.wait(ctx):
+			continue
+		case errs.Is(err, errs.Timeout) || kind(err) == errs.Unavailable && !errors.Is(err, rpctypes.ErrLeaseNotFound):
+			return 0, s.wrap(err, "commit, outcome unknown")
+		}
+		return 0, s.wrap(err, "commit")
+	}
+}
+
+func translate(txn objdb.Txn) ([]clientv3.Cmp, []clientv3.Op) {
+	cmps := make([]clientv3.Cmp, 0, len(txn.If))
+	for _, c := range txn.If {
+		var cmp clientv3.Cmp
+		switch c.Type {
+		case objdb.CmpAbsent:
+			cmp = clientv3.Compare(clientv3.CreateRevision(c.Key), "=", 0)
+		case objdb.CmpPresent:
+			cmp = clientv3.Compare(clientv3.CreateRevision(c.Key), ">", 0)
+		case objdb.CmpModRevision:
+			cmp = clientv3.Compare(clientv3.ModRevision(c.Key), "=", c.Revision)
+		case objdb.CmpCreate:
+			cmp = clientv3.Compare(clientv3.CreateRevision(c.Key), "=", c.Revision)
+		case objdb.CmpValue:
+			cmp = clientv3.Compare(clientv3.Value(c.Key), "=", string(c.Value))
+		}
+		cmps = append(cmps, cmp)
+	}
+	ops := make([]clientv3.Op, 0, len(txn.Then))
+	for _, o := range txn.Then {
+		var op clientv3.Op
+		switch o.Type {
+		case objdb.OpPut:
+			op = clientv3.OpPut(o.Key, string(o.Value), clientv3.WithLease(clientv3.LeaseID(o.Lease)))
+		case objdb.OpDelete:
+			op = clientv3.OpDelete(o.Key)
+		case objdb.OpDeletePrefix:
+			op = clientv3.OpDelete(o.Key, clientv3.WithPrefix())
+		}
+		ops = append(ops, op)
+	}
+	return cmps, ops
+}
+
+// Health implements objdb.Store.
+func (s *Store) Health(ctx context.Context) error {
+	ctx, over := s.bound(ctx)
+	defer over()
+	_, err := s.c.Get(clientv3.WithRequireLeader(ctx), "/", clientv3.WithCountOnly())
+	return s.wrap(err, "does not answer")
+}
+
+func toKV(kv *mvccpb.KeyValue) objdb.KV {
+	return objdb.KV{
+		Key: string(kv.Key), Value: kv.Value,
+		CreateRevision: kv.CreateRevision, ModRevision: kv.ModRevision,
+	}
+}
