@@ -96,7 +96,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Init, err = filepath.Abs(c.Init); err != nil {
 		return c, err
 	}
-	return c, c.findPrograms()
+	return c, nil
 }
 
 // findPrograms fails early, with what to do, when something is not installed.

@@ -28,6 +28,9 @@ func Up(ctx context.Context, c Config) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.findPrograms(); err != nil {
+		return nil, err
+	}
 	if err := claimDir(c); err != nil {
 		return nil, err
 	}
