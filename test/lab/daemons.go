@@ -67,7 +67,7 @@ func (h *Host) StartDaemon(ctx context.Context, name string) error {
 	if err := h.launch(ctx, h.daemon(name)); err != nil {
 		return err
 	}
-	if err := h.awaitReady(ctx, name); err != nil {
+	if err := h.AwaitReady(ctx, name); err != nil {
 		return err
 	}
 	h.lab.say("%s: %s ready after %s", h.Name, name, since(began))
@@ -170,9 +170,9 @@ func (h *Host) probe(ctx context.Context, daemon string) error {
 // them says so unasked.
 const askAgain = 10 * time.Millisecond
 
-// awaitReady waits until a daemon says it is ready. It fails at once when the daemon
+// AwaitReady waits until a daemon says it is ready. It fails at once when the daemon
 // ends, and with the daemon's own reason when ctx does.
-func (h *Host) awaitReady(ctx context.Context, name string) error {
+func (h *Host) AwaitReady(ctx context.Context, name string) error {
 	client, err := h.client()
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func (h *Host) startOVSDB(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.awaitReady(ctx, ovsdbServer); err != nil {
+	if err := h.AwaitReady(ctx, ovsdbServer); err != nil {
 		return err
 	}
 	_, err = h.Output(ctx, "ovs-vsctl", ovsWait(ctx), "--no-wait", "init",

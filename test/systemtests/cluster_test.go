@@ -1,0 +1,275 @@
+package systemtests
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/contiv/netplugin/test/lab"
+	"github.com/contiv/netplugin/test/lab/labtest"
+)
+
+// cluster is a lab with the words of a test.
+type cluster struct {
+	*lab.Lab
+	t *testing.T
+}
+
+func up(t *testing.T, c lab.Config) cluster {
+	t.Helper()
+	return cluster{labtest.Up(t, c), t}
+}
+
+// netctl runs a command that must succeed.
+func (c cluster) netctl(args ...string) string {
+	c.t.Helper()
+	out, err := c.NetctlOutput(c.t.Context(), args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return out
+}
+
+// attach attaches a container; network may be "tenant/network".
+func (c cluster) attach(host, name, network string) lab.Container {
+	c.t.Helper()
+	a := lab.Attachment{Host: host, Name: name, Network: network}
+	if tenant, rest, found := strings.Cut(network, "/"); found {
+		a.Tenant, a.Network = tenant, rest
+	}
+	container, err := c.Attach(c.t.Context(), a)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return container
+}
+
+// run runs a shell script in a container or on a host; it must succeed.
+func (c cluster) run(name, script string) string {
+	c.t.Helper()
+	out, err := c.Output(c.t.Context(), name, "sh", "-ec", script)
+	if err != nil {
+		c.t.Fatalf("in %s: %v\n%s", name, err, out)
+	}
+	return out
+}
+
+// reaches holds that three pings from a container are answered. The first may take
+// as long as it takes to find the way.
+func (c cluster) reaches(from, address string) {
+	c.t.Helper()
+	if out, err := c.Output(c.t.Context(), from, "ping", "-c", "3", "-i", "0.1", "-w", "10", address); err != nil {
+		c.t.Errorf("%s does not reach %s: %v\n%s", from, address, err, out)
+	}
+}
+
+// reachesNot holds that nothing answers.
+func (c cluster) reachesNot(from, address string) {
+	c.t.Helper()
+	if out, err := c.Output(c.t.Context(), from, "ping", "-c", "3", "-i", "0.1", "-W", "1", address); err == nil {
+		c.t.Errorf("%s reaches %s and should not:\n%s", from, address, out)
+	}
+}
+
+// transfer sends 20 MB by TCP, and by UDP some hundred packets, from one container to
+// another.
+func (c cluster) transfer(from string, to lab.Container) {
+	c.t.Helper()
+	for _, address := range []string{to.IPv4, to.IPv6} {
+		if address == "" {
+			continue
+		}
+		for _, args := range [][]string{{"--bytes", "20M"}, {"--udp", "--bandwidth", "5M", "--bytes", "500K"}} {
+			result := c.iperf(from, to.Name, address, args...)
+			if result.Error != "" || result.End.SumReceived.Bytes == 0 && result.End.Sum.Packets == 0 {
+				c.t.Errorf("transfer from %s to %s (%s) by %v: %+v", from, to.Name, address, args, result)
+			}
+			if lost := result.End.Sum.LostPercent; lost > 5 {
+				c.t.Errorf("UDP from %s to %s (%s): %.1f %% lost", from, to.Name, address, lost)
+			}
+		}
+	}
+}
+
+type iperfResult struct {
+	Error string `json:"error"`
+	End   struct {
+		SumReceived struct {
+			Bytes         float64 `json:"bytes"`
+			BitsPerSecond float64 `json:"bits_per_second"`
+		} `json:"sum_received"`
+		Sum struct {
+			Packets     int     `json:"packets"`
+			LostPercent float64 `json:"lost_percent"`
+		} `json:"sum"`
+	} `json:"end"`
+}
+
+// iperf measures from one container to a server it starts in another.
+func (c cluster) iperf(from, server, address string, args ...string) (result iperfResult) {
+	c.t.Helper()
+	c.serve(server)
+	out, err := c.Output(c.t.Context(), from, append([]string{"iperf3", "--json", "--connect-timeout", "5000", "--client", address}, args...)...)
+	if jsonErr := json.Unmarshal([]byte(out), &result); jsonErr != nil {
+		c.t.Fatalf("iperf3 from %s to %s: %v, %v\n%s", from, address, err, jsonErr, out)
+	}
+	return result
+}
+
+// serve starts an iperf3 server for one test in a container and returns when it
+// listens.
+func (c cluster) serve(name string) {
+	c.t.Helper()
+	cmd, err := c.Start(c.t.Context(), name, lab.Stdio{}, "iperf3", "--server", "--one-off")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended, as it should
+		_ = cmd.Wait()
+	})
+	c.run(name, "for i in $(seq 200); do ss -Hltn 'sport = :5201' | grep -q . && exit 0; sleep 0.02; done; echo iperf3 does not listen; exit 1")
+}
+
+// watch pings every ten milliseconds in the background. The function it returns ends
+// that and holds that not one packet was lost.
+func (c cluster) watch(from, address string) (noneLost func()) {
+	c.t.Helper()
+	var out strings.Builder
+	ctx, cancel := context.WithCancel(context.WithoutCancel(c.t.Context()))
+	cmd, err := c.Start(ctx, from, lab.Stdio{Out: &out}, "ping", "-n", "-D", "-O", "-i", "0.01", address)
+	if err != nil {
+		cancel()
+		c.t.Fatal(err)
+	}
+	ended := false
+	end := func() {
+		if ended {
+			return
+		}
+		ended = true
+		// The last packets are on their way still.
+		time.Sleep(100 * time.Millisecond)
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		_ = cmd.Wait()
+		cancel()
+	}
+	c.t.Cleanup(end)
+	return func() {
+		c.t.Helper()
+		end()
+		sent, received, ok := pingCounts(out.String())
+		if !ok || sent < 10 || received != sent {
+			c.t.Errorf("ping from %s to %s: %d of %d answered\n%s", from, address, received, sent, gaps(out.String()))
+		}
+	}
+}
+
+var pingSummary = regexp.MustCompile(`(\d+) packets transmitted, (\d+) received`)
+
+func pingCounts(out string) (sent, received int, ok bool) {
+	m := pingSummary.FindStringSubmatch(out)
+	if m == nil {
+		return 0, 0, false
+	}
+	sent, _ = strconv.Atoi(m[1])
+	received, _ = strconv.Atoi(m[2])
+	return sent, received, true
+}
+
+// gaps lists the pings that were not answered in time, with when that was.
+func gaps(out string) string {
+	lines := slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool { return !strings.Contains(line, "no answer") })
+	if len(lines) > 20 {
+		lines = append(lines[:20], fmt.Sprintf("… %d more", len(lines)-20))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// stream keeps a TCP connection busy. The function it returns ends that and holds that
+// the connection lived to the end.
+func (c cluster) stream(from string, to lab.Container) (alive func()) {
+	c.t.Helper()
+	c.serve(to.Name)
+	var out, errOut strings.Builder
+	cmd, err := c.Start(context.WithoutCancel(c.t.Context()), from, lab.Stdio{Out: &out, Err: &errOut},
+		"iperf3", "--client", to.IPv4, "--time", "3600", "--bandwidth", "20M", "--forceflush")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	c.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return func() {
+		c.t.Helper()
+		select {
+		case err := <-done:
+			c.t.Errorf("TCP from %s to %s broke: %v\n%s%s", from, to.Name, err, out.String(), errOut.String())
+			return
+		default:
+		}
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		<-done // iperf3 calls an interrupt an error
+		if !strings.Contains(out.String(), "receiver") && !strings.Contains(out.String(), "sender") {
+			c.t.Errorf("TCP from %s to %s gave no sum:\n%s%s", from, to.Name, out.String(), errOut.String())
+		}
+	}
+}
+
+var cookie = regexp.MustCompile(`cookie=0x[0-9a-f]+, `)
+
+// flows are a bridge's flows, sorted, without the cookies, whose round changes.
+func (c cluster) flows(host, bridge string) []string {
+	c.t.Helper()
+	out := c.run(host, "ovs-ofctl -O OpenFlow13 --no-stats dump-flows "+bridge)
+	var all []string
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "actions=") {
+			all = append(all, strings.TrimSpace(cookie.ReplaceAllString(line, "")))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// ports are the switch's interfaces with the numbers that change when one is made
+// anew.
+func (c cluster) ports(host string) string {
+	c.t.Helper()
+	return c.run(host, "ovs-vsctl --format=csv --columns=name,_uuid,ofport,ifindex list interface | sort")
+}
+
+// restart ends a daemon by a signal and waits until it is ready again.
+func (c cluster) restart(host, daemon string, signal syscall.Signal) {
+	c.t.Helper()
+	h, err := c.Host(host)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	if err := h.RestartDaemon(ctx, daemon, signal); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// ready waits until a daemon says it is ready.
+func (c cluster) ready(host, daemon string) {
+	c.t.Helper()
+	h, err := c.Host(host)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	if err := h.AwaitReady(ctx, daemon); err != nil {
+		c.t.Fatal(err)
+	}
+}

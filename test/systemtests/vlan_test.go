@@ -1,0 +1,49 @@
+package systemtests
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/contiv/netplugin/test/lab"
+)
+
+// TestVLANBridge: a network is a VLAN on the trunk between the hosts.
+func TestVLANBridge(t *testing.T) {
+	c := up(t, lab.Config{Hosts: 2, NetMode: "vlan", FwdMode: "bridge"})
+	c.netctl("net", "create", "office", "--encap", "vlan", "--pkt-tag", "100", "--subnet=40.1.1.0/24", "--gateway=40.1.1.254", "--subnetv6=2001:db8:4::/100")
+	c.netctl("net", "create", "lab", "--encap", "vlan", "--pkt-tag", "200", "--subnet=50.1.1.0/24", "--gateway=50.1.1.254")
+
+	a := c.attach("host1", "a", "office")
+	near := c.attach("host1", "near", "office")
+	b := c.attach("host2", "b", "office")
+	other := c.attach("host2", "other", "lab")
+	c.attach("host1", "other-near", "lab")
+
+	c.reaches("a", near.IPv4)
+	c.reaches("a", b.IPv4)
+	c.reaches("b", a.IPv6)
+	c.reaches("other-near", other.IPv4)
+	c.transfer("a", near)
+	c.transfer("a", b)
+	t.Run("networks are apart", func(t *testing.T) {
+		c := cluster{c.Lab, t}
+		c.run("a", "ip route add 50.1.1.0/24 dev eth0")
+		c.reachesNot("a", other.IPv4)
+	})
+	t.Run("the tag is on the wire", func(t *testing.T) {
+		c := cluster{c.Lab, t}
+		tagged := c.capture("host2", "eth2", "vlan 100 and icmp")
+		c.reaches("a", b.IPv4)
+		if got := tagged(); !strings.Contains(got, "vlan 100") {
+			t.Errorf("no ping with tag 100 was seen on the trunk: %q", got)
+		}
+	})
+	t.Run("restart under traffic", func(t *testing.T) {
+		c := cluster{c.Lab, t}
+		noneLost := c.watch("a", b.IPv4)
+		for range 3 {
+			c.restart("host1", "netplugin", 9)
+		}
+		noneLost()
+	})
+}
