@@ -82,9 +82,10 @@ func (a Actions) controller(c controllerAction) Actions {
 	return a + Actions(setLen(b, 0))
 }
 
-// prop16 appends a property with a 16-bit value, padded to 8 bytes.
+// prop16 appends a property with a 16-bit value; the switch counts the padding in its
+// length.
 func prop16(b []byte, typ, v uint16) []byte {
-	b = actionHeader(b, typ, 6)
+	b = actionHeader(b, typ, 8)
 	b = binary.BigEndian.AppendUint16(b, v)
 	return append(b, 0, 0)
 }

@@ -76,6 +76,17 @@ func (s Bands) All() iter.Seq[Band] {
 	}
 }
 
+// withoutBursts clears the bursts, which mean nothing without MeterBurst: the switch
+// reports the rate there.
+func (s Bands) withoutBursts() Bands {
+	var out Bands
+	for d := range s.All() {
+		d.Burst = 0
+		out = out.Add(d)
+	}
+	return out
+}
+
 // bands reads the n bytes of a band list and checks them.
 func (r *reader) bands(n int) Bands {
 	s := r.sub(n)

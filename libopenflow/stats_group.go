@@ -103,6 +103,9 @@ func decodeMeterConfig(r *reader) (s MeterConfigList) {
 		n := int(r.u16())
 		m := Meter{Flags: MeterFlags(r.u16()), ID: r.u32()}
 		m.Bands = r.bands(n - meterConfigHeaderLen)
+		if m.Flags&MeterBurst == 0 {
+			m.Bands = m.Bands.withoutBursts()
+		}
 		s = append(s, m)
 	}
 	return s

@@ -1,7 +1,6 @@
 package ovstest
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -43,6 +42,7 @@ func Start(t testing.TB) *Switch {
 	s.run("ovsdb-tool", "create", s.path("conf.db"), schema)
 	s.db = s.start("ovsdb-server", s.path("conf.db"), "--remote=punix:"+s.DBSocket(),
 		"--unixctl="+s.path("ovsdb-server.ctl"))
+	s.await(s.DBSocket(), s.db)
 	s.Vsctl("--no-wait", "init")
 	s.startSwitch()
 	return s
@@ -73,7 +73,7 @@ func (s *Switch) stop() {
 		}
 	}
 	if s.t.Failed() {
-		s.t.Logf("end of the log of ovs-vswitchd:\n%s", tail(s.path("ovs-vswitchd.log"), 4096))
+		s.t.Logf("warnings of ovs-vswitchd:\n%s", warnings(s.path("ovs-vswitchd.log")))
 	}
 	if s.ns.IsOpen() {
 		s.ns.Close()
@@ -182,10 +182,38 @@ func (s *Switch) env() []string {
 	return append(os.Environ(), "OVS_RUNDIR="+s.dir, "OVS_DBDIR="+s.dir, "OVS_LOGDIR="+s.dir, "OVS_SYSCONFDIR="+s.dir)
 }
 
-func tail(path string, n int) []byte {
+// warnings returns the last lines of a log that are more than information.
+func warnings(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return []byte(err.Error())
+		return err.Error()
 	}
-	return bytes.TrimSpace(b[max(0, len(b)-n):])
+	var lines []string
+	for line := range strings.Lines(string(b)) {
+		if !strings.Contains(line, "|INFO|") && !strings.Contains(line, "|DBG|") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-30):], "")
+}
+
+// await waits until a daemon has made its socket. ovs-vsctl could wait itself, but
+// tries only once a second.
+func (s *Switch) await(socket string, d *daemon) {
+	s.t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(startTimeout)
+	for {
+		if _, err := os.Stat(socket); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-d.done:
+			s.t.Fatalf("%s ended before it made %s", d.cmd.Path, socket)
+		case <-limit:
+			s.t.Fatalf("%s has not made %s in %v", d.cmd.Path, socket, startTimeout)
+		}
+	}
 }

@@ -1,0 +1,95 @@
+package ofctrl
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"time"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// messageReader cuts the stream into messages.
+type messageReader struct {
+	r   *bufio.Reader
+	buf []byte // of the current message
+}
+
+// decodeError is a message that makes no sense inside; the stream goes on after it.
+type decodeError struct {
+	err error
+}
+
+func (e *decodeError) Error() string { return e.err.Error() }
+func (e *decodeError) Unwrap() error { return e.err }
+
+// next reads one message. A *decodeError concerns that message alone.
+func (r *messageReader) next() (of.Header, of.Message, error) {
+	var head [of.HeaderLen]byte
+	if _, err := io.ReadFull(r.r, head[:]); err != nil {
+		return of.Header{}, nil, fmt.Errorf("read message: %w", err)
+	}
+	h, err := of.DecodeHeader(head[:])
+	if err != nil {
+		return h, nil, err // the length is wrong: where the next message begins is unknown
+	}
+	if cap(r.buf) < int(h.Length) {
+		r.buf = make([]byte, max(int(h.Length), 4096))
+	}
+	r.buf = r.buf[:h.Length]
+	copy(r.buf, head[:])
+	if _, err := io.ReadFull(r.r, r.buf[of.HeaderLen:]); err != nil {
+		return h, nil, fmt.Errorf("read %s: %w", h.Type, err)
+	}
+	_, m, err := of.Decode(r.buf)
+	if err != nil {
+		return h, nil, &decodeError{err}
+	}
+	return h, m, nil
+}
+
+// readLoop handles messages until the connection ends.
+func (c *Conn) readLoop(r *messageReader) error {
+	for {
+		h, m, err := r.next()
+		c.lastRead.Store(time.Now().UnixNano())
+		c.stats.received.Add(1)
+		if bad, ok := err.(*decodeError); ok { //nolint:errorlint // next returns it unwrapped
+			if !c.pending.fail(h.XID, bad) {
+				c.cfg.Log.WithError(bad).Warn("ignored an OpenFlow message")
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		c.handle(h, m)
+	}
+}
+
+// handle gives a message to who waits for it. It never blocks.
+func (c *Conn) handle(h of.Header, m of.Message) {
+	switch m := m.(type) {
+	case *of.EchoRequest:
+		// Another goroutine answers: if this one waited to write while the switch
+		// waits to be read, neither would ever go on.
+		select {
+		case c.echoes <- echoRequest{h.XID, m.Data}:
+		default: // it has sent 16 without an answer; it will hardly miss the next
+		}
+	case *of.EchoReply:
+		// lastRead is all that it is for.
+	case *of.Error:
+		c.stats.errors.Add(1)
+		if !c.pending.deliver(h, m) {
+			c.cfg.Log.WithError(m).WithField("xid", h.XID).Warn("OpenFlow error")
+		}
+	case *of.PacketIn, *of.PortStatus, *of.FlowRemoved:
+		c.async(m)
+	default:
+		if !c.pending.deliver(h, m) {
+			c.stats.unexpected.Add(1)
+			c.cfg.Log.WithField("type", m.Type()).Debug("OpenFlow message that nobody waits for")
+		}
+	}
+}

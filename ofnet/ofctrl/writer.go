@@ -1,0 +1,93 @@
+package ofctrl
+
+import (
+	"iter"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// flushSize is how many bytes are gathered before they are written.
+const flushSize = 1 << 16
+
+// writer encodes messages and writes them in order. It bounds the memory of a call of
+// any size to one buffer: what is encoded is written before more is encoded.
+type writer struct {
+	timeout time.Duration
+	sent    atomic.Uint64
+
+	mu  sync.Mutex
+	nc  net.Conn
+	buf []byte
+
+	xidMu   sync.Mutex
+	nextXID uint32
+}
+
+func (w *writer) init(nc net.Conn, timeout time.Duration) {
+	w.nc, w.timeout, w.nextXID = nc, timeout, 1
+}
+
+// xids reserves n transaction ids in a row and returns the first. 0 is never among
+// them: the switch uses it for messages of its own.
+func (w *writer) xids(n uint32) uint32 {
+	w.xidMu.Lock()
+	defer w.xidMu.Unlock()
+	if w.nextXID+n < w.nextXID {
+		w.nextXID = 1
+	}
+	first := w.nextXID
+	w.nextXID += n
+	return first
+}
+
+// send writes one message.
+func (w *writer) send(xid uint32, m of.Message) error {
+	return w.sendAll(xid, func(yield func(of.Message) bool) { yield(m) })
+}
+
+// sendAll writes messages with transaction ids that count up from xid. A message that
+// cannot be encoded ends it with a *MessageError after those before it were written;
+// any other error is of the connection.
+func (w *writer) sendAll(xid uint32, all iter.Seq[of.Message]) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf = w.buf[:0]
+	var bad error
+	n := 0
+	for m := range all {
+		var err error
+		if w.buf, err = of.Append(w.buf, xid, m); err != nil {
+			bad = &MessageError{Index: n, Message: m, Err: err}
+			break
+		}
+		xid++
+		n++
+		if len(w.buf) >= flushSize {
+			if err := w.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	w.sent.Add(uint64(n))
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return bad
+}
+
+// flush writes the buffer. A switch that does not read for too long has failed.
+func (w *writer) flush() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	if err := w.nc.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
+		return err
+	}
+	_, err := w.nc.Write(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
