@@ -52,8 +52,10 @@ type Store struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	wg     sync.WaitGroup
 	close  func() error
+
+	mu sync.Mutex // between spawn and Close
+	wg sync.WaitGroup
 
 	reconnects *signal // one broadcast per connection after the first
 }
@@ -98,20 +100,34 @@ func Wrap(c *clientv3.Client, name string, maxOps int) *Store {
 	s := &Store{c: c, name: name, maxOps: maxOps, page: pageSize, close: c.Close, reconnects: newSignal()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if conn := c.ActiveConnection(); conn != nil { // none when the server is in this process
-		s.wg.Go(func() { watchConnection(s.ctx, conn, s.reconnects) })
+		s.spawn(func() { watchConnection(s.ctx, conn, s.reconnects) })
 	}
 	return s
 }
 
 // Close implements objdb.Store.
 func (s *Store) Close() error {
+	s.mu.Lock()
 	s.cancel()
+	s.mu.Unlock()
 	err := s.close()
 	s.wg.Wait()
 	if err != nil && !errs.Is(err, errs.Unavailable) { // its own context is cancelled by now
 		return fmt.Errorf("close %s: %w", s.name, err)
 	}
 	return nil
+}
+
+// spawn runs f in a goroutine that Close waits for. It returns false, and does nothing,
+// when the Store is closed.
+func (s *Store) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.wg.Go(f)
+	return true
 }
 
 func (cfg Config) tls() (*tls.Config, error) {

@@ -48,10 +48,12 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (objdb.Lease, erro
 		l := &lease{s: s, id: resp.ID, done: make(chan struct{})}
 		var lctx context.Context
 		lctx, l.stop = context.WithCancel(s.ctx)
-		s.wg.Go(func() {
+		if !s.spawn(func() {
 			defer l.close()
 			l.keepAlive(lctx, sent, time.Duration(resp.TTL)*time.Second)
-		})
+		}) {
+			l.close()
+		}
 		return l, nil
 	}
 }

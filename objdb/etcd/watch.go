@@ -15,12 +15,16 @@ func (s *Store) Watch(ctx context.Context, prefix string) <-chan objdb.Batch {
 	w := &watch{s: s, prefix: prefix, out: make(chan objdb.Batch)}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.ctx, cancel)
-	s.wg.Go(func() {
+	if !s.spawn(func() {
 		defer close(w.out)
 		defer stop()
 		defer cancel()
 		w.run(ctx)
-	})
+	}) {
+		stop()
+		cancel()
+		close(w.out)
+	}
 	return w.out
 }
 

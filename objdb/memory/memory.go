@@ -154,9 +154,9 @@ func (s *Store) Health(ctx context.Context) error { return s.ready(ctx) }
 // those of a crashed process do.
 func (s *Store) Close() error {
 	s.once.Do(func() {
-		close(s.closed)
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		close(s.closed)
 		for _, l := range s.leases {
 			l.abandon()
 		}

@@ -51,12 +51,12 @@ func (w *watcher) take() []objdb.Batch {
 func (s *Store) Watch(ctx context.Context, prefix string) <-chan objdb.Batch {
 	out := make(chan objdb.Batch)
 	w := &watcher{prefix: prefix, more: make(chan struct{}, 1)}
-	s.d.mu.Lock()
-	s.d.watchers[w] = struct{}{}
-	w.add(s.d.snapshot(prefix))
-	s.d.mu.Unlock()
-	s.wg.Go(func() {
+	ok := s.spawn(func() {
 		defer close(out)
+		s.d.mu.Lock()
+		s.d.watchers[w] = struct{}{}
+		w.add(s.d.snapshot(prefix))
+		s.d.mu.Unlock()
 		defer func() {
 			s.d.mu.Lock()
 			delete(s.d.watchers, w)
@@ -84,5 +84,22 @@ func (s *Store) Watch(ctx context.Context, prefix string) <-chan objdb.Batch {
 			}
 		}
 	})
+	if !ok {
+		close(out)
+	}
 	return out
+}
+
+// spawn runs f in a goroutine that Close waits for. It returns false, and does
+// nothing, when the client is closed.
+func (s *Store) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.closed:
+		return false
+	default:
+		s.wg.Go(f)
+		return true
+	}
 }

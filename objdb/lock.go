@@ -1,0 +1,176 @@
+package objdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Campaign waits until it holds the lock named key, and holds it then until the
+// Leadership is lost or resigned. value is what others read there: the address under
+// which the holder is reached. ttl is how long the lock outlives a holder that is
+// gone without resigning.
+//
+// The lock is a key under a lease, created only if absent. A tenure is identified by
+// the key's create revision, not by value: the same holder, restarted, starts a new
+// tenure, and its old one's fence does not hold any more.
+//
+// The error is that of ctx, or of a store that refuses what is asked (Invalid).
+func Campaign(ctx context.Context, store Store, key, value string, ttl time.Duration) (Leadership, error) {
+	for {
+		if err := waitAbsent(ctx, store, key); err != nil {
+			return nil, fmt.Errorf("campaign for %s: %w", key, err)
+		}
+		t, err := attempt(ctx, store, key, value, ttl)
+		if err == nil {
+			return t, nil
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("campaign for %s: %w", key, ctx.Err())
+		case errs.Is(err, errs.Invalid):
+			return nil, fmt.Errorf("campaign for %s: %w", key, err)
+		case errors.Is(err, ErrCompareFailed):
+			continue // somebody was faster; wait for the end of that tenure
+		}
+		// The store is troubled. waitAbsent returns at once when it is not, so the
+		// pause belongs here.
+		pause := time.NewTimer(200 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+		pause.Stop()
+	}
+}
+
+// BreakLock removes a lock whose value is this one. A process calls it once, when it
+// starts and has made sure that it alone goes by that value (it listens on that
+// address): then the lock is a leftover of its previous life, and nobody has to wait
+// for that lease to end.
+func BreakLock(ctx context.Context, store Store, key, value string) error {
+	_, err := store.Commit(ctx, Txn{
+		If:   []Cmp{HasValue(key, []byte(value))},
+		Then: []Op{Delete(key)},
+	})
+	if err != nil && !errors.Is(err, ErrCompareFailed) {
+		return fmt.Errorf("break lock %s: %w", key, err)
+	}
+	return nil
+}
+
+// waitAbsent returns when key does not exist.
+func waitAbsent(ctx context.Context, store Store, key string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	there := false
+	for b := range store.Watch(ctx, key) {
+		if b.Snapshot {
+			there = false
+		}
+		for _, ev := range b.Events {
+			if ev.KV.Key == key {
+				there = !ev.Deleted
+			}
+		}
+		if !there {
+			return nil
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errs.New(errs.Unavailable, "the store client is closed")
+}
+
+// attempt tries once to create the lock.
+func attempt(ctx context.Context, store Store, key, value string, ttl time.Duration) (*tenure, error) {
+	lease, err := store.Grant(ctx, ttl)
+	if err != nil {
+		return nil, err
+	}
+	rev, err := store.Commit(ctx, Txn{
+		If:   []Cmp{Absent(key)},
+		Then: []Op{PutLeased(key, []byte(value), lease.ID())},
+	})
+	if err != nil {
+		// Also when the outcome is unknown: if the lock is ours it goes with its lease.
+		// ctx may be over, and so may be the store; the lease then ends by itself.
+		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), ttl)
+		defer cancel()
+		_ = lease.Release(bye)
+		return nil, err
+	}
+	t := &tenure{
+		fence: Cmp{Type: CmpCreate, Key: key, Revision: rev},
+		lease: lease, lost: make(chan struct{}), watched: make(chan struct{}),
+	}
+	// The tenure outlives the campaign.
+	wctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	t.stop = stop
+	go t.guard(wctx, store)
+	return t, nil
+}
+
+// tenure is a lock that is held.
+type tenure struct {
+	fence   Cmp
+	lease   Lease
+	lost    chan struct{}
+	once    sync.Once
+	stop    context.CancelFunc
+	watched chan struct{} // closed when guard has returned
+}
+
+func (t *tenure) Fence() Cmp            { return t.fence }
+func (t *tenure) Lost() <-chan struct{} { return t.lost }
+func (t *tenure) end()                  { t.once.Do(func() { close(t.lost) }) }
+
+// guard ends the tenure when its lease does, or when somebody removes the key.
+func (t *tenure) guard(ctx context.Context, store Store) {
+	defer close(t.watched)
+	defer t.end()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events := store.Watch(ctx, t.fence.Key)
+	for {
+		select {
+		case <-t.lease.Done():
+			return
+		case b, ok := <-events:
+			if !ok || !t.mine(b) {
+				return
+			}
+		}
+	}
+}
+
+// mine reports whether a batch leaves the key the one this tenure created.
+func (t *tenure) mine(b Batch) bool {
+	mine := !b.Snapshot
+	for _, ev := range b.Events {
+		if ev.KV.Key == t.fence.Key {
+			mine = !ev.Deleted && ev.KV.CreateRevision == t.fence.Revision
+		}
+	}
+	return mine
+}
+
+// Resign implements Leadership. Whoever watches Lost learns first, then the lock is
+// released.
+func (t *tenure) Resign(ctx context.Context) error {
+	t.end()
+	t.stop()
+	select {
+	case <-t.watched:
+	case <-ctx.Done():
+	}
+	if err := t.lease.Release(ctx); err != nil {
+		return fmt.Errorf("resign %s: %w", t.fence.Key, err)
+	}
+	return nil
+}

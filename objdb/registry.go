@@ -1,0 +1,212 @@
+package objdb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// ServiceTTL is how long a registration outlives a process that is gone.
+const ServiceTTL = 10 * time.Second
+
+// Roles of a service instance; agents have none.
+const (
+	RoleLeader   = "leader"
+	RoleFollower = "follower"
+)
+
+// ServiceInfo is one instance of a service, as the registry holds it under
+// /contiv.io/service/<name>/<addr>:<port>.
+type ServiceInfo struct {
+	ServiceName string `json:"ServiceName"`
+	Role        string `json:"Role"`
+	Version     string `json:"Version"`
+	TTL         int    `json:"TTL"` // seconds
+	HostAddr    string `json:"HostAddr"`
+	Port        int    `json:"Port"`
+	Hostname    string `json:"Hostname"`
+}
+
+// Endpoint returns "addr:port".
+func (i ServiceInfo) Endpoint() string { return net.JoinHostPort(i.HostAddr, strconv.Itoa(i.Port)) }
+
+func serviceRoot(name string) string { return "/contiv.io/service/" + name + "/" }
+
+func (i ServiceInfo) key() string { return serviceRoot(i.ServiceName) + i.Endpoint() }
+
+// Registration keeps one instance in the registry, whatever happens to its lease.
+type Registration struct {
+	store Store
+	stop  context.CancelFunc
+	done  chan struct{}
+
+	mu      sync.Mutex
+	info    ServiceInfo
+	changed chan struct{} // holds a token when info is newer than the store's
+	away    error         // why the registry does not know us, nil when it does
+}
+
+// Register puts info into the registry and keeps it there until Close, or until ctx
+// ends. It does not wait for the store. TTL is set to ServiceTTL.
+func Register(ctx context.Context, store Store, info ServiceInfo) *Registration {
+	info.TTL = int(ServiceTTL / time.Second)
+	ctx, stop := context.WithCancel(ctx)
+	r := &Registration{
+		store: store, stop: stop, done: make(chan struct{}), info: info, changed: make(chan struct{}, 1),
+		away: errs.New(errs.Unavailable, "not registered yet"),
+	}
+	go r.run(ctx)
+	return r
+}
+
+// SetRole changes the role.
+func (r *Registration) SetRole(role string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.info.Role == role {
+		return
+	}
+	r.info.Role = role
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Err returns nil while the registry knows the instance, or why it does not.
+func (r *Registration) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.away
+}
+
+// Close takes the instance out of the registry. ctx bounds the wait for the store.
+func (r *Registration) Close(ctx context.Context) error {
+	r.stop()
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		return fmt.Errorf("unregister %s: %w", r.info.key(), ctx.Err())
+	}
+	if err := r.Err(); !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("unregister %s: %w", r.info.key(), err)
+	}
+	return nil
+}
+
+func (r *Registration) run(ctx context.Context) {
+	defer close(r.done)
+	for ctx.Err() == nil {
+		err := r.hold(ctx)
+		r.mu.Lock()
+		r.away = err
+		r.mu.Unlock()
+		pause := time.NewTimer(ServiceTTL / 20)
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+		pause.Stop()
+	}
+}
+
+// hold registers under one lease and returns why that ended: with context.Canceled
+// when it was asked to stop and the entry is gone.
+func (r *Registration) hold(ctx context.Context) (err error) {
+	lease, err := r.store.Grant(ctx, ServiceTTL)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// Ending the lease removes our entry, but not that of a successor who has
+		// already registered under the same address.
+		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if failed := lease.Release(bye); failed != nil && ctx.Err() != nil {
+			err = failed
+		}
+	}()
+	for {
+		r.mu.Lock()
+		info := r.info
+		r.mu.Unlock()
+		value, err := json.Marshal(info)
+		if err != nil {
+			return err
+		}
+		if _, err := r.store.Commit(ctx, Txn{Then: []Op{PutLeased(info.key(), value, lease.ID())}}); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		r.away = nil
+		r.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-lease.Done():
+			return ErrLeaseEnded
+		case <-r.changed:
+		}
+	}
+}
+
+// WatchServices delivers all instances of a service, sorted by endpoint, whenever they
+// change: first those there are, possibly none. A consumer that is slow gets the
+// newest state, not every one in between. Entries that are not readable are left out.
+// The channel is closed when ctx ends.
+func WatchServices(ctx context.Context, store Store, name string) <-chan []ServiceInfo {
+	out := make(chan []ServiceInfo)
+	go func() {
+		defer close(out)
+		root := serviceRoot(name)
+		batches := store.Watch(ctx, root)
+		known := map[string]ServiceInfo{}
+		var (
+			send chan<- []ServiceInfo // nil while the consumer has the newest state
+			list []ServiceInfo
+		)
+		for {
+			select {
+			case b, ok := <-batches:
+				if !ok {
+					return
+				}
+				applyServices(known, root, b)
+				keys := slices.Sorted(maps.Keys(known))
+				list = make([]ServiceInfo, len(keys))
+				for i, k := range keys {
+					list[i] = known[k]
+				}
+				send = out
+			case send <- list:
+				send = nil
+			}
+		}
+	}()
+	return out
+}
+
+func applyServices(known map[string]ServiceInfo, root string, b Batch) {
+	if b.Snapshot {
+		clear(known)
+	}
+	for _, ev := range b.Events {
+		key := strings.TrimPrefix(ev.KV.Key, root)
+		var info ServiceInfo
+		if ev.Deleted || json.Unmarshal(ev.KV.Value, &info) != nil || info.HostAddr == "" {
+			delete(known, key)
+			continue
+		}
+		known[key] = info
+	}
+}
