@@ -36,7 +36,7 @@ func (c *bridgeChannel) Apply(ctx context.Context, changes []FlowChange) error {
 		}
 	}
 	err := c.conn.Bundle(ctx, mods)
-	var refused *ofctrl.Error
+	var refused *ofctrl.MessageError
 	if errors.As(err, &refused) {
 		return &Refused{err}
 	}
