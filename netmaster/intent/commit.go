@@ -35,6 +35,7 @@ type committer struct {
 	store objdb.Store
 	lead  objdb.Leadership
 	log   logrus.FieldLogger
+	pause time.Duration // before the first repetition; doubles up to longPause
 	seq   uint64
 	mark  []byte // value of markKey as of the last commit
 	rev   int64  // revision of the last commit
@@ -76,7 +77,7 @@ func (c *committer) send(ctx context.Context, txn objdb.Txn) (int64, error) {
 	next := fmt.Appendf(nil, "%d/%d", c.lead.Fence().Revision, c.seq+1)
 	txn.If = slices.Concat([]objdb.Cmp{c.lead.Fence(), {Type: objdb.CmpValue, Key: markKey, Value: c.mark}}, txn.If)
 	txn.Then = append(slices.Clone(txn.Then), objdb.Put(markKey, next))
-	pause := firstPause
+	pause := c.pause
 	for try := 1; ; try++ {
 		rev, err := c.try(ctx, txn, next)
 		switch kind := errs.KindOf(err); {

@@ -36,7 +36,7 @@ type Engine struct {
 // settings, tenant default) and starts the writer, which ends with ctx, the tenure's.
 func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadership) (*Engine, error) {
 	e := &Engine{cfg: cfg, store: store, model: newModel()}
-	commits := &committer{store: store, lead: lead, log: cfg.Log}
+	commits := &committer{store: store, lead: lead, log: cfg.Log, pause: firstPause}
 	// The mark comes first: it proves that this tenure lasts, and that no transaction of
 	// an earlier one can come between the reads below.
 	if err := commits.begin(ctx); err != nil {

@@ -95,6 +95,9 @@ func (s *Space) Taken(addr netip.Addr) bool {
 	return ok
 }
 
+// Len returns how many addresses are claimed, of both families.
+func (s *Space) Len() int { return s.used.Len() + len(s.used6) }
+
 // Take notes that addr is claimed and reports whether it was free. Any address of the
 // network's prefixes can be taken: whether it may be handed out is Check's question.
 func (s *Space) Take(addr netip.Addr) bool {

@@ -60,6 +60,9 @@ func (p *Pool) Available(tag int) bool {
 	return tag > 0 && p.limits.Contains(tag) && tag != p.withheld && !p.used.Has(uint64(tag))
 }
 
+// Len returns how many tags are claimed.
+func (p *Pool) Len() int { return p.used.Len() }
+
 // Take notes that tag is claimed and reports whether it was free; the limits are
 // Available's question.
 func (p *Pool) Take(tag int) bool { return tag > 0 && p.used.Add(uint64(tag)) }

@@ -1,0 +1,198 @@
+package intent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/intent/intenttest"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/masterapi"
+)
+
+// tb is what testing.T and rapid.T have in common.
+type tb interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// quiet is a logger for tests that make things go wrong on purpose.
+func quiet() logrus.FieldLogger {
+	l := logrus.New()
+	l.SetLevel(logrus.PanicLevel)
+	return l
+}
+
+// lead starts an engine over store as its new leader. stop ends the tenure and waits.
+func lead(t tb, store objdb.Store) (e *Engine, l *intenttest.Leadership, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	l, err := intenttest.Lead(ctx, store)
+	if err != nil {
+		t.Fatalf("take the lock: %v", err)
+	}
+	e, err = New(ctx, Config{Log: quiet(), ClusterMode: "test", FwdMode: "routing", Infra: "default"}, store, l)
+	if err != nil {
+		t.Fatalf("start: %v", err)
+	}
+	e.writer.commits.pause = time.Microsecond
+	return e, l, func() {
+		cancel()
+		<-e.Done()
+	}
+}
+
+func (e *Engine) mustPut(t tb, coll Collection, key, body string) {
+	t.Helper()
+	if _, err := coll.Put(context.Background(), key, []byte(body)); err != nil {
+		t.Fatalf("put %s %s: %v", coll.Name(), key, err)
+	}
+}
+
+func (e *Engine) mustNetwork(t tb, name, subnet string) {
+	t.Helper()
+	e.mustPut(t, e.networks(), "default:"+name, fmt.Sprintf(`{"tenantName":"default","networkName":%q,"encap":"vxlan","subnet":%q}`, name, subnet))
+}
+
+func endpoint(net, group, container, addr string) masterapi.CreateEndpointRequest {
+	return masterapi.CreateEndpointRequest{
+		TenantName: "default", NetworkName: net,
+		ConfigEP: masterapi.ConfigEP{Container: container, Host: "host1", IPAddress: addr, ServiceName: group},
+	}
+}
+
+// checkConsistent holds the model in memory to what the store has: the same records,
+// indexes that agree with the claims, links that agree from both sides, no claim too
+// many or too few, and nothing left over from plans.
+func (e *Engine) checkConsistent(t tb) {
+	t.Helper()
+	fresh := newModel()
+	l := loader{model: fresh, store: e.store, log: quiet()}
+	// Through the writer, so that no transaction is under way.
+	_, err := submit[struct{}](context.Background(), e.writer, true, func(x *tx) (reply, error) {
+		if err := l.load(context.Background()); err != nil {
+			return nil, err
+		}
+		done := func(int64) any { return struct{}{} }
+		m := e.model
+		compare(t, "tenants", fresh.tenants, m.tenants)
+		compare(t, "networks", fresh.networks, m.networks)
+		compare(t, "groups", fresh.groups, m.groups)
+		compare(t, "globals", fresh.globals, m.globals)
+		compare(t, "settings", fresh.settings, m.settings)
+		compare(t, "network states", fresh.netStates, m.netStates)
+		compare(t, "group states", fresh.grpStates, m.grpStates)
+		compare(t, "endpoints", fresh.endpoints, m.endpoints)
+		compare(t, "address claims", fresh.addrs, m.addrs)
+		compare(t, "tag claims", fresh.tags, m.tags)
+		if x.size() != 0 || len(x.undo) != 0 {
+			t.Errorf("%d planned rows are left over", x.size())
+		}
+		for id, s := range m.spaces {
+			claimed := map[string]bool{}
+			for k, c := range m.addrs.where(m.addrsOfNet, id) {
+				if !isGroupOwner(c.Owner) {
+					claimed[k.what] = true
+				} else if !s.HasPool(c.Owner) {
+					t.Errorf("network %s: %s has no pool", id, c.Owner)
+				}
+			}
+			for addr := range claimed {
+				if a, ok := parseAddr(addr); !ok || !s.Taken(a) {
+					t.Errorf("network %s: %s is claimed but free", id, addr)
+				}
+			}
+			if n := s.Len(); n != len(claimed) {
+				t.Errorf("network %s: %d addresses are taken, %d claimed", id, n, len(claimed))
+			}
+		}
+		if len(m.spaces) != len(m.netStates.base) {
+			t.Errorf("%d address spaces, %d networks", len(m.spaces), len(m.netStates.base))
+		}
+		for name, p := range m.pools {
+			if n, want := p.Len(), count(m.tags.where(m.tagsOfPool, name)); n != want {
+				t.Errorf("pool %s: %d tags are taken, %d claimed", name, n, want)
+			}
+		}
+		return done, nil
+	})
+	if err != nil {
+		t.Fatalf("look at the model: %v", err)
+	}
+	if steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims()); len(steps) != 0 {
+		t.Errorf("%d claims need repair", len(steps))
+	}
+	e.checkLinks(t)
+}
+
+func compare[K comparable, V any](t tb, what string, want, got *table[K, V]) {
+	t.Helper()
+	values := func(tab *table[K, V]) map[K]string {
+		all := make(map[K]string, len(tab.base))
+		for k, r := range tab.base {
+			text, err := json.Marshal(r.v)
+			if err != nil {
+				t.Fatalf("encode: %v", err)
+			}
+			all[k] = fmt.Sprintf("%d %s", r.rev, text)
+		}
+		return all
+	}
+	if diff := cmp.Diff(values(want), values(got)); diff != "" {
+		t.Errorf("%s (-store +memory):\n%s", what, diff)
+	}
+}
+
+// checkLinks checks, on what the API shows, that every link has its counterpart.
+func (e *Engine) checkLinks(t tb) {
+	t.Helper()
+	forward, backward := map[string]bool{}, map[string]bool{}
+	for _, n := range e.networks().List().([]*contivmodel.Network) {
+		forward["network "+n.Key+" tenant "+n.Links.Tenant.Key] = true
+		for g := range n.LinkSets.EndpointGroups {
+			backward["group "+g+" network "+n.Key] = true
+		}
+	}
+	for _, g := range e.groups().List().([]*contivmodel.EndpointGroup) {
+		forward["group "+g.Key+" network "+g.Links.Network.Key] = true
+		forward["group "+g.Key+" tenant "+g.Links.Tenant.Key] = true
+	}
+	for _, tn := range e.tenants().List().([]*contivmodel.Tenant) {
+		for n := range tn.LinkSets.Networks {
+			backward["network "+n+" tenant "+tn.Key] = true
+		}
+		for g := range tn.LinkSets.EndpointGroups {
+			backward["group "+g+" tenant "+tn.Key] = true
+		}
+	}
+	if diff := cmp.Diff(forward, backward); diff != "" {
+		t.Errorf("links (-forward +backward):\n%s", diff)
+	}
+}
+
+// claims counts the claims of a network in the store, by owner.
+func claims(t *testing.T, store objdb.Store, net string) map[string]string {
+	t.Helper()
+	kvs, _, err := store.List(t.Context(), state.IPAMRoot+net+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owners := map[string]string{}
+	for _, kv := range kvs {
+		var c state.AddressClaim
+		if err := json.Unmarshal(kv.Value, &c); err != nil {
+			t.Fatal(err)
+		}
+		owners[kv.Key[len(state.IPAMRoot+net+"/"):]] = c.Owner
+	}
+	return owners
+}

@@ -1,0 +1,294 @@
+package intent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/memory"
+	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// reference is what should be there, said as simply as possible.
+type reference struct {
+	tenants   map[string]bool
+	networks  map[string]string            // key → subnet
+	groups    map[string]string            // key → network key
+	endpoints map[string]map[string]string // network key → container → address
+}
+
+// subnets of the random networks; the first two overlap.
+var testSubnets = []string{"10.1.1.0/29", "10.1.1.4/30", "10.2.1.0/30", "10.3.1.2-10.3.1.4/29"} //nolint:gochecknoglobals // a table
+
+func overlap(a, b string) bool {
+	pa, _ := contivmodel.ParseSubnet(a)
+	pb, _ := contivmodel.ParseSubnet(b)
+	return pa.Range.Overlaps(pb.Range)
+}
+
+// usable lists the host addresses of a subnet.
+func usable(subnet string) []string {
+	s, _ := contivmodel.ParseSubnet(subnet)
+	var all []string
+	for a := s.Prefix.Addr().Next(); s.Prefix.Contains(a.Next()); a = a.Next() {
+		if s.Range.Contains(a) {
+			all = append(all, a.String())
+		}
+	}
+	return all
+}
+
+// TestRandomOperations does random things to an engine whose store fails at random,
+// and to the reference. After each step the engine's answer is what the reference
+// expects, whatever the store did, and memory and store are equal. From time to time a
+// new leader takes over.
+func TestRandomOperations(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := memory.New()
+		e, _, stop := lead(t, store)
+		defer func() { stop() }()
+		ref := &reference{
+			tenants: map[string]bool{"default": true}, networks: map[string]string{}, groups: map[string]string{},
+			endpoints: map[string]map[string]string{},
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			if rapid.IntRange(0, 15).Draw(t, "leader") == 0 {
+				stop()
+				e, _, stop = lead(t, store)
+				ref.tenants["default"] = true // every leader sees to that
+			}
+			refuse := inject(t, store)
+			want, err := ref.step(t, e)
+			store.OnCommit(nil)
+			switch {
+			case want == nil && *refuse:
+				if !errs.Is(err, errs.Invalid) {
+					t.Fatalf("the store refused, the answer was %v", err)
+				}
+			case (err == nil) != (want == nil):
+				t.Fatalf("the answer was %v, expected %v", err, want)
+			case want == nil:
+				ref.apply(t)
+			}
+			pending = nil
+			e.checkConsistent(t)
+			ref.compare(t, e)
+		}
+	})
+}
+
+// inject makes the next commits fail as drawn: not applied, applied without an
+// answer, or refused for good.
+func inject(t *rapid.T, store *memory.Store) (refused *bool) {
+	refused = new(bool)
+	away := errs.New(errs.Unavailable, "the store is away")
+	faults := rapid.SliceOfN(rapid.SampledFrom([]string{"before", "after", "refuse"}), 0, 3).Draw(t, "faults")
+	if rapid.Bool().Draw(t, "sound") {
+		faults = nil
+	}
+	store.OnCommit(func(objdb.Txn) memory.Fault {
+		if len(faults) == 0 {
+			return memory.Fault{}
+		}
+		next := faults[0]
+		faults = faults[1:]
+		switch next {
+		case "before":
+			return memory.Fault{Before: away}
+		case "after":
+			faults = nil // it is in the store: what comes later cannot be refused
+			return memory.Fault{After: away}
+		default:
+			faults = nil
+			*refused = true
+			return memory.Fault{Before: errs.New(errs.Invalid, "the store does not like it")}
+		}
+	})
+	return refused
+}
+
+// pending is what the last step does to the reference if it succeeds.
+var pending func() //nolint:gochecknoglobals // rapid runs one case at a time
+
+func (r *reference) apply(t *rapid.T) {
+	t.Helper()
+	if pending != nil {
+		pending()
+	}
+}
+
+// step does one random thing. want is nil if it should succeed.
+func (r *reference) step(t *rapid.T, e *Engine) (want, err error) {
+	tenant := rapid.SampledFrom([]string{"default", "t1"}).Draw(t, "tenant")
+	net := tenant + ":" + rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "network")
+	group := tenant + ":" + rapid.SampledFrom([]string{"g1", "n2"}).Draw(t, "group")
+	no := fmt.Errorf("a refusal")
+	ctx := context.Background()
+	switch rapid.SampledFrom([]string{"tenant+", "tenant-", "net+", "net-", "group+", "group-", "ep+", "ep+", "ep+", "ep-", "ep-"}).Draw(t, "op") {
+	case "tenant+":
+		if r.tenants[tenant] {
+			want = no
+		}
+		pending = func() { r.tenants[tenant] = true }
+		_, err = e.tenants().Put(ctx, tenant, fmt.Appendf(nil, `{"tenantName":%q}`, tenant))
+	case "tenant-":
+		if !r.tenants[tenant] || r.owns(tenant) {
+			want = no
+		}
+		pending = func() { delete(r.tenants, tenant) }
+		err = e.tenants().Delete(ctx, tenant)
+	case "net+":
+		subnet := rapid.SampledFrom(testSubnets).Draw(t, "subnet")
+		if !r.mayHaveNetwork(tenant, net, subnet) {
+			want = no
+		}
+		pending = func() { r.networks[net], r.endpoints[net] = subnet, map[string]string{} }
+		body, merr := json.Marshal(contivmodel.Network{TenantName: tenant, NetworkName: net[len(tenant)+1:], Subnet: subnet, Encap: "vlan"})
+		if merr != nil {
+			t.Fatal(merr)
+		}
+		_, err = e.networks().Put(ctx, net, body)
+	case "net-":
+		if r.networks[net] == "" || len(r.endpoints[net]) > 0 || r.hasGroups(net) {
+			want = no
+		}
+		pending = func() { delete(r.networks, net); delete(r.endpoints, net) }
+		err = e.networks().Delete(ctx, net)
+	case "group+":
+		if old, exists := r.groups[group]; exists && old != net || !exists && (r.networks[net] == "" || r.networks[group] != "") {
+			want = no
+		}
+		pending = func() { r.groups[group] = net }
+		body, merr := json.Marshal(contivmodel.EndpointGroup{TenantName: tenant, GroupName: group[len(tenant)+1:], NetworkName: net[len(tenant)+1:]})
+		if merr != nil {
+			t.Fatal(merr)
+		}
+		_, err = e.groups().Put(ctx, group, body)
+	case "group-":
+		if r.groups[group] == "" {
+			want = no
+		}
+		pending = func() { delete(r.groups, group) }
+		err = e.groups().Delete(ctx, group)
+	case "ep+":
+		return r.createEndpoint(t, e, tenant, net)
+	case "ep-":
+		c := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "container")
+		if r.endpoints[net][c] == "" {
+			want = no
+		}
+		pending = func() { delete(r.endpoints[net], c) }
+		_, err = e.DeleteEndpoint(ctx, masterapi.DeleteEndpointRequest{TenantName: tenant, NetworkName: net[len(tenant)+1:], EndpointID: c})
+	}
+	return want, err
+}
+
+func (r *reference) owns(tenant string) bool {
+	for _, keys := range []map[string]string{r.networks, r.groups} {
+		for key := range keys {
+			if strings.HasPrefix(key, tenant+":") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *reference) mayHaveNetwork(tenant, net, subnet string) bool {
+	if !r.tenants[tenant] || r.networks[net] != "" || r.groups[net] != "" {
+		return false
+	}
+	for key, other := range r.networks {
+		if strings.HasPrefix(key, tenant+":") && overlap(other, subnet) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *reference) hasGroups(net string) bool {
+	for _, n := range r.groups {
+		if n == net {
+			return true
+		}
+	}
+	return false
+}
+
+// createEndpoint asks for an address or takes what comes: the lowest free one.
+func (r *reference) createEndpoint(t *rapid.T, e *Engine, tenant, net string) (want, err error) {
+	c := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "container")
+	subnet := r.networks[net]
+	req := masterapi.CreateEndpointRequest{
+		TenantName: tenant, NetworkName: net[len(tenant)+1:], ConfigEP: masterapi.ConfigEP{Container: c, Host: "h"},
+	}
+	addr := ""
+	if subnet == "" {
+		want = fmt.Errorf("no such network")
+	} else {
+		taken := map[string]bool{}
+		for _, a := range r.endpoints[net] {
+			taken[a] = true
+		}
+		hosts := usable(subnet)
+		if rapid.Bool().Draw(t, "wants an address") {
+			addr = rapid.SampledFrom(append(hosts, "10.1.1.0", "192.0.2.1")).Draw(t, "address")
+			req.ConfigEP.IPAddress = addr
+			a := netip.MustParseAddr(addr)
+			s, _ := contivmodel.ParseSubnet(subnet)
+			if taken[addr] || !s.Range.Contains(a) || addr == "10.1.1.0" {
+				want = fmt.Errorf("address not available")
+			}
+		} else {
+			for _, a := range hosts {
+				if addr == "" && !taken[a] {
+					addr = a
+				}
+			}
+			if addr == "" {
+				want = fmt.Errorf("exhausted")
+			}
+		}
+	}
+	if old := r.endpoints[net][c]; old != "" {
+		addr, want = old, nil
+	}
+	pending = func() { r.endpoints[net][c] = addr }
+	ch, err := e.CreateEndpoint(context.Background(), req)
+	if err == nil && want == nil && ch.Endpoint.IPAddress != addr {
+		t.Fatalf("%s of %s got %s, expected %s", c, net, ch.Endpoint.IPAddress, addr)
+	}
+	return want, err
+}
+
+// compare holds what the engine shows to the reference.
+func (r *reference) compare(t *rapid.T, e *Engine) {
+	t.Helper()
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	eps := 0
+	for net, of := range r.endpoints {
+		eps += len(of)
+		for c, addr := range of {
+			n := m.networks.base[net].v
+			ep := m.endpoints.base[n.NetworkName+"."+n.TenantName+"-"+c].v
+			if ep == nil || ep.IPAddress != addr {
+				t.Fatalf("endpoint %s of %s is %+v, expected %s", c, net, ep, addr)
+			}
+		}
+	}
+	got := []int{len(m.tenants.base), len(m.networks.base), len(m.groups.base), len(m.endpoints.base), len(m.addrs.base)}
+	want := []int{len(r.tenants), len(r.networks), len(r.groups), eps, eps}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Fatalf("tenants, networks, groups, endpoints, claims: %v, expected %v", got, want)
+	}
+}
