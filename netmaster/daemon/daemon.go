@@ -1,0 +1,173 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Daemon is one netmaster.
+type Daemon struct {
+	cfg     Config
+	log     logrus.FieldLogger
+	address netip.AddrPort
+	seat    *seat
+	metrics *metrics
+	handler http.Handler
+	members members
+
+	forwarder *forwarder
+
+	mu       sync.Mutex
+	store    objdb.Store // nil until it has been opened
+	storeErr string      // why the store does not answer; empty: it does
+}
+
+// New makes a Daemon; Run runs it.
+func New(cfg Config) (*Daemon, error) {
+	address, err := netip.ParseAddrPort(cfg.Address)
+	if err != nil || address.Addr().IsUnspecified() || address.Port() == 0 {
+		return nil, errs.New(errs.Invalid, "internal address %q is not ip:port of this host", cfg.Address)
+	}
+	if cfg.Lease == 0 {
+		cfg.Lease = DefaultLease
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = prometheus.NewRegistry()
+	}
+	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, seat: newSeat(), forwarder: newForwarder(cfg.Address), storeErr: "not connected yet"}
+	if d.metrics, err = newMetrics(cfg.Metrics, cfg.Version, d.seat); err != nil {
+		return nil, err
+	}
+	d.handler = d.routes()
+	return d, nil
+}
+
+// Run serves until ctx ends; then it finishes the requests it has, gives up the lead and
+// returns nil, within a second. It returns an error when it cannot go on: a listener
+// fails, or the store's options are wrong.
+func (d *Daemon) Run(ctx context.Context) error {
+	serveErr := make(chan error, len(d.cfg.Listeners))
+	server := &http.Server{
+		Handler:           d.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		WriteTimeout:      2 * time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(debugWriter{d.log}, "", 0),
+	}
+	var wg sync.WaitGroup
+	for _, l := range d.cfg.Listeners {
+		d.log.WithField("address", l.Addr().String()).Info("serving the API")
+		wg.Go(func() {
+			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				serveErr <- errs.New(errs.Unavailable, "serve on %s: %w", l.Addr(), err)
+			}
+		})
+	}
+	// What is done with the store outlasts ctx: requests that are being served when
+	// it ends are still a leader's.
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	workErr := make(chan error, 1)
+	wg.Go(func() { workErr <- d.work(work) })
+
+	var err error
+	worked := false
+	select {
+	case <-ctx.Done():
+	case err = <-serveErr:
+	case err = <-workErr:
+		worked = true
+	}
+	d.seat.change(func(v *view) { v.stopping = true })
+	d.finish(server)
+	stopWork()
+	if !worked {
+		if e := <-workErr; err == nil {
+			err = e
+		}
+	}
+	wg.Wait()
+	return err
+}
+
+// finish closes the listeners and waits a little for the requests being served.
+func (d *Daemon) finish(server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), finishWithin)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		d.log.WithError(err).Warn("requests were cut off")
+		server.Close()
+	}
+}
+
+// work is everything that needs the store.
+func (d *Daemon) work(ctx context.Context) error {
+	store, err := d.openStore(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	defer func() {
+		if err := store.Close(); err != nil {
+			d.log.WithError(err).Warn("the store was not closed in order")
+		}
+	}()
+	// Everything below ends with ctx; the store is closed after.
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	me := objdb.Register(ctx, store, objdb.ServiceInfo{
+		ServiceName: "netmaster", Role: objdb.RoleFollower,
+		HostAddr: d.address.Addr().String(), Port: int(d.address.Port()),
+	})
+	wg.Go(func() { d.watchHealth(ctx, store) })
+	wg.Go(func() { d.watchLeader(ctx, store) })
+	wg.Go(func() { d.members.watch(ctx, store) })
+	wg.Go(func() { d.elect(ctx, store, me) })
+	<-ctx.Done()
+	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+	if err := me.Close(bye); err != nil {
+		d.log.WithError(err).Warn("left the registry to find out")
+	}
+	return nil
+}
+
+// watchLeader follows the lock's value.
+func (d *Daemon) watchLeader(ctx context.Context, store objdb.Store) {
+	for b := range store.Watch(ctx, state.LeaderKey) {
+		leader, known := "", b.Snapshot
+		for _, ev := range b.Events {
+			if ev.KV.Key == state.LeaderKey {
+				leader, known = string(ev.KV.Value), true
+			}
+		}
+		if known {
+			d.seat.change(func(v *view) { v.leader = leader })
+			d.log.WithField("leader", leader).Debug("the lock changed hands")
+		}
+	}
+}
+
+// debugWriter takes what net/http has to say about its clients.
+type debugWriter struct{ log logrus.FieldLogger }
+
+func (w debugWriter) Write(p []byte) (int, error) {
+	w.log.WithField("component", "http").Debug(string(p))
+	return len(p), nil
+}

@@ -1,0 +1,116 @@
+package daemon
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/contiv/netplugin/utils/version"
+)
+
+// metrics is what the daemon counts of itself.
+type metrics struct {
+	tenures   prometheus.Counter
+	forwarded prometheus.Counter
+	requests  *prometheus.CounterVec
+	latency   *prometheus.HistogramVec
+}
+
+func newMetrics(reg *prometheus.Registry, v version.Info, s *seat) (*metrics, error) {
+	m := &metrics{
+		tenures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "contiv_netmaster_tenures_total", Help: "How often this process became the leader.",
+		}),
+		forwarded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "contiv_netmaster_forwarded_requests_total", Help: "Requests passed on to the leader.",
+		}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "contiv_netmaster_http_requests_total", Help: "Requests answered.",
+		}, []string{"method", "code"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "contiv_netmaster_http_request_seconds", Help: "Time from a request to the end of its answer.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
+		}, []string{"method"}),
+	}
+	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "contiv_netmaster_build_info", Help: "1, labelled with the build.",
+		ConstLabels: prometheus.Labels{"version": v.Version, "commit": v.GitCommit, "built": v.BuildTime},
+	}, func() float64 { return 1 })
+	leading := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "contiv_netmaster_leader", Help: "1 while this process leads and serves, else 0.",
+	}, func() float64 {
+		if s.view().controller != nil {
+			return 1
+		}
+		return 0
+	})
+	for _, c := range []prometheus.Collector{
+		m.tenures, m.forwarded, m.requests, m.latency, build, leading,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics of netmaster: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// count measures what next serves.
+func (m *metrics) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec, ok := w.(*recorder)
+		if !ok {
+			rec = &recorder{ResponseWriter: w}
+		}
+		began := time.Now()
+		method := knownMethod(r.Method)
+		defer func() {
+			code := rec.code
+			if code == 0 {
+				code = http.StatusInternalServerError // it panicked before it answered
+			}
+			m.requests.WithLabelValues(method, strconv.Itoa(code)).Inc()
+			m.latency.WithLabelValues(method).Observe(time.Since(began).Seconds())
+		}()
+		next.ServeHTTP(rec, r)
+		if rec.code == 0 {
+			rec.code = http.StatusOK
+		}
+	})
+}
+
+// knownMethod keeps clients from inventing time series.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodHead:
+		return method
+	}
+	return "other"
+}
+
+// recorder remembers the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	code int
+}
+
+func (r *recorder) WriteHeader(code int) {
+	if r.code == 0 && code >= 200 {
+		r.code = code
+	}
+	r.ResponseWriter.WriteHeader(code)
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.code == 0 {
+		r.code = http.StatusOK
+	}
+	return r.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

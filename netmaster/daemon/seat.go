@@ -1,0 +1,41 @@
+package daemon
+
+import (
+	"net/http"
+	"sync"
+)
+
+// view is who leads, as this process knows it.
+type view struct {
+	leader     string       // internal address of the lock's holder; empty: nobody
+	leading    bool         // this process holds the lock
+	controller http.Handler // set while this process leads and can serve
+	stopping   bool         // the daemon is on its way out
+	waiting    string       // what a follower or leader still waits for; empty: nothing
+
+	changed chan struct{} // closed when the view is out of date
+}
+
+// seat holds the current view. Whoever needs another one waits for its changed.
+type seat struct {
+	mu  sync.Mutex
+	now view
+}
+
+func newSeat() *seat {
+	return &seat{now: view{changed: make(chan struct{}), waiting: "the store is not connected yet"}}
+}
+
+func (s *seat) view() view {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+func (s *seat) change(f func(*view)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.now)
+	close(s.now.changed)
+	s.now.changed = make(chan struct{})
+}

@@ -1,0 +1,126 @@
+package daemon
+
+import (
+	"io"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// hop is the header by which a netmaster marks a request it passes on, so that two
+// which each take the other for the leader do not play ball with it.
+const hop = "X-Contiv-Forwarded-By"
+
+// routes is everything this process answers, whoever leads.
+func (d *Daemon) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /version", d.serveVersion)
+	mux.HandleFunc("GET /info", d.serveInfo)
+	mux.HandleFunc("GET /healthz", d.serveHealth)
+	mux.HandleFunc("GET /readyz", d.serveReady)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))
+	return d.shield(d.metrics.count(dispatch{mux: mux, api: http.HandlerFunc(d.serveAPI)}))
+}
+
+// dispatch keeps the mux to its own paths. Everything else reaches the API with its
+// path as it was sent: a mux would clean it.
+type dispatch struct {
+	mux *http.ServeMux
+	api http.Handler
+}
+
+func (h dispatch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/version", "/info", "/healthz", "/readyz", "/metrics":
+		h.mux.ServeHTTP(w, r)
+	default:
+		h.api.ServeHTTP(w, r)
+	}
+}
+
+// shield bounds what a request may send, and keeps the daemon alive whatever a handler
+// does.
+func (d *Daemon) shield(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		rec := &recorder{ResponseWriter: w}
+		defer func() {
+			p := recover()
+			switch {
+			case p == nil:
+				return
+			case p == http.ErrAbortHandler:
+				panic(p)
+			}
+			d.log.WithField("method", r.Method).WithField("path", r.URL.Path).
+				WithField("panic", p).WithField("stack", string(debug.Stack())).Error("a request handler panicked")
+			if rec.code != 0 {
+				panic(http.ErrAbortHandler) // the answer has begun: break it off
+			}
+			http.Error(w, "internal error, see the log of netmaster", http.StatusInternalServerError)
+		}()
+		next.ServeHTTP(rec, r)
+	})
+}
+
+// serveAPI finds who answers a request: the Controller of this process, or the leader.
+// While there is neither, the request waits a little.
+func (d *Daemon) serveAPI(w http.ResponseWriter, r *http.Request) {
+	expired := time.NewTimer(holdRequests)
+	defer expired.Stop()
+	// The body must survive a try that reaches nobody.
+	r.Body = io.NopCloser(r.Body)
+	passedOn := r.Header.Get(hop) != ""
+	for {
+		v := d.seat.view()
+		var again <-chan time.Time
+		switch {
+		case v.controller != nil:
+			v.controller.ServeHTTP(w, r)
+			return
+		case v.stopping:
+			refuse(w, "this netmaster is stopping, try another one")
+			return
+		case v.leader != "" && v.leader != d.cfg.Address && !passedOn:
+			if d.forward(w, r, v.leader) {
+				return
+			}
+			t := time.NewTimer(100 * time.Millisecond) // it may be restarting
+			defer t.Stop()
+			again = t.C
+		}
+		select {
+		case <-v.changed:
+		case <-again:
+		case <-r.Context().Done():
+			return
+		case <-expired.C:
+			refuse(w, d.whyNot(d.seat.view(), passedOn))
+			return
+		}
+	}
+}
+
+// whyNot explains to a user why a request cannot be served now.
+func (d *Daemon) whyNot(v view, passedOn bool) string {
+	_, storeErr := d.storeState()
+	switch {
+	case storeErr != "":
+		return "the store is away: " + storeErr
+	case v.leading:
+		return "the leader is not ready: " + v.waiting
+	case v.leader == "" || v.leader == d.cfg.Address:
+		return "Leader not found: no netmaster holds the lock at the moment"
+	case passedOn:
+		return "this netmaster does not lead any more, " + v.leader + " does"
+	}
+	return "the leader " + v.leader + " cannot be reached"
+}
+
+// refuse answers that the same request may succeed later.
+func refuse(w http.ResponseWriter, why string) {
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, why+"; try again", http.StatusServiceUnavailable)
+}
