@@ -137,6 +137,9 @@ func (a Actions) CT(c CT) Actions {
 		b = binary.BigEndian.AppendUint32(b, 0)
 		b = binary.BigEndian.AppendUint16(b, c.Zone)
 	}
+	if c.NAT.Max.IsValid() && c.NAT.Max.Unmap().BitLen() != c.NAT.Min.Unmap().BitLen() {
+		return a + refused
+	}
 	table := uint8(ctNoTable)
 	if c.Recirc {
 		table = c.Table
@@ -196,6 +199,9 @@ func (n NAT) append(b []byte) []byte {
 	if n.Kind == NATNone {
 		return b
 	}
+	if n.Kind == NATExisting {
+		n = NAT{Kind: NATExisting} // the rest is for new connections
+	}
 	at := len(b)
 	flags := n.Flags &^ (natSrc | natDst)
 	switch n.Kind {
@@ -222,7 +228,7 @@ func (n NAT) append(b []byte) []byte {
 	}
 	addr(min, natV4Min, natV6Min)
 	addr(max, natV4Max, natV6Max)
-	if n.MaxPort == n.MinPort {
+	if n.MaxPort == n.MinPort || n.MinPort == 0 {
 		n.MaxPort = 0
 	}
 	if n.MinPort != 0 {

@@ -55,7 +55,7 @@ func decodeMatch(p []byte) (Match, error) {
 	}
 	var m Match
 	for o := range Match(s).tlvs() {
-		if v, ok := o.value(); ok && (o.field.matchable() || o.field >= FieldXReg0) {
+		if v, ok := o.value(); ok {
 			m = m.With(v)
 		} else {
 			m += Match(o.raw)
@@ -67,6 +67,7 @@ func decodeMatch(p []byte) (Match, error) {
 // canonical reports whether the TLV is as appendOXM would write it.
 func (o oxm) canonical() bool {
 	v, ok := o.value()
+	v = v.cut()
 	if !ok || !o.field.matchable() || v.mask.zero() {
 		return false
 	}

@@ -56,7 +56,9 @@ func cutOXM(s string) (o oxm, rest string, ok bool) {
 		return oxm{}, "", false
 	}
 	o = oxm{head: h, raw: s[:n]}
-	o.field = fieldOf(h, s[oxmHeaderLen:n])
+	if f := fieldOf(h, s[oxmHeaderLen:n]); f.matchable() || f >= FieldXReg0 {
+		o.field = f
+	}
 	return o, s[n:], true
 }
 
@@ -123,6 +125,7 @@ func (m Match) With(v FieldValue) Match {
 	case !v.Field.matchable():
 		return m + poison
 	}
+	v = v.cut()
 	head, tail := m.split(v.Field)
 	var buf [72]byte
 	b := append(buf[:0], head...)
@@ -160,22 +163,26 @@ func (m Match) split(f Field) (head, tail Match) {
 	return m[:at], m[at:]
 }
 
+// cut leaves those bits of a condition that the switch knows. Conditions on ct_state
+// and tun_flags are therefore never exact.
+func (v FieldValue) cut() FieldValue {
+	known := ^uint64(0)
+	switch v.Field {
+	case FieldCTState:
+		known = ctStateKnown
+	case FieldTunFlags:
+		known = tunFlagsKnown
+	}
+	v.value.lo &= known
+	v.mask.lo &= known
+	return v
+}
+
 // appendOXM writes the TLV of v as the switch would in a match.
 func (v FieldValue) appendOXM(b []byte) []byte {
 	info := &fields[v.Field]
 	h, n := info.oxm, info.bytes()
 	exact := v.Exact()
-	// Of these fields only some bits exist; the switch cuts the mask to them.
-	switch v.Field {
-	case FieldCTState:
-		v.mask.lo &= ctStateKnown
-		v.value.lo &= ctStateKnown
-		exact = false
-	case FieldTunFlags:
-		v.mask.lo &= tunFlagsKnown
-		v.value.lo &= tunFlagsKnown
-		exact = false
-	}
 	if exact {
 		b = binary.BigEndian.AppendUint32(b, h)
 	} else {

@@ -135,9 +135,10 @@ func decodeFlowRemoved(r *reader) *FlowRemoved {
 	return m
 }
 
-// duration reads seconds and nanoseconds.
+// duration reads seconds and nanoseconds; the latter stay below a second.
 func (r *reader) duration() time.Duration {
-	return time.Duration(r.u32())*time.Second + time.Duration(r.u32())
+	d := time.Duration(r.u32()) * time.Second
+	return d + min(time.Duration(r.u32()), time.Second-1)
 }
 
 func appendDuration(b []byte, d time.Duration) []byte {

@@ -56,11 +56,11 @@ func (m *Error) Name() string {
 
 // Error returns the name of the code and the type of the refused message.
 func (m *Error) Error() string {
+	if m.ErrType == 0 && len(m.Data) > 0 { // hello failed: the data is a sentence
+		return fmt.Sprintf("%s: %q", m.Name(), m.Data)
+	}
 	if h, err := DecodeHeader(m.Data); err == nil {
 		return fmt.Sprintf("%s in reply to %s", m.Name(), h.Type)
-	}
-	if m.ErrType == 0 && len(m.Data) > 0 {
-		return fmt.Sprintf("%s: %q", m.Name(), m.Data)
 	}
 	return m.Name()
 }

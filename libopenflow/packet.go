@@ -142,6 +142,9 @@ func (m *PacketOut) appendBody(b []byte, _ uint32) ([]byte, error) {
 
 func decodePacketOut(r *reader) *PacketOut {
 	m := &PacketOut{Buffer: r.u32(), InPort: r.u32()}
+	if m.Buffer == 0 {
+		m.Buffer = NoBuffer
+	}
 	n := int(r.u16())
 	r.skip(6)
 	a, err := decodeActions(r.take(n))

@@ -69,9 +69,10 @@ func (r *reader) rest() []byte {
 	return bytes.Clone(p)
 }
 
-// text takes n bytes and cuts them at the first NUL.
+// text takes n bytes and cuts them at the first NUL, which the last byte counts as.
 func (r *reader) text(n int) string {
 	p := r.take(n)
+	p = p[:max(0, len(p)-1)]
 	if i := bytes.IndexByte(p, 0); i >= 0 {
 		p = p[:i]
 	}
