@@ -15,6 +15,10 @@ type messageReader struct {
 	buf []byte // of the current message
 }
 
+// maxVersion is the highest wire version that exists (OpenFlow 1.5). A peer that says
+// hello with any other number is no switch.
+const maxVersion = 6
+
 // decodeError is a message that makes no sense inside; the stream goes on after it.
 type decodeError struct {
 	err error
@@ -30,8 +34,11 @@ func (r *messageReader) next() (of.Header, of.Message, error) {
 		return of.Header{}, nil, fmt.Errorf("read message: %w", err)
 	}
 	h, err := of.DecodeHeader(head[:])
+	if err == nil && (h.Version == 0 || h.Version > maxVersion) {
+		err = fmt.Errorf("%w: version %d", of.ErrMalformed, h.Version)
+	}
 	if err != nil {
-		return h, nil, err // the length is wrong: where the next message begins is unknown
+		return h, nil, err // where the next message begins is unknown
 	}
 	if cap(r.buf) < int(h.Length) {
 		r.buf = make([]byte, max(int(h.Length), 4096))
