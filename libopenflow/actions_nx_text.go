@@ -140,9 +140,7 @@ func (r *reader) controller2() controllerAction {
 	c := controllerAction{maxLen: MaxLenFull, reason: ReasonAction}
 	r.skip(6)
 	for r.more() {
-		typ, n := r.u16(), int(r.u16())
-		p := r.sub(n - 4)
-		r.skip(min((n+7)/8*8-n, len(r.b)))
+		typ, p := r.property()
 		switch typ {
 		case c2MaxLen:
 			c.maxLen = p.u16()

@@ -15,6 +15,7 @@ const (
 	nxtSetControllerID   = 20
 	nxtFlushCTZone       = 29
 	nxtPacketIn2         = 30
+	nxtFlushCT           = 32
 	onfBundleControl     = 2300
 	onfBundleAdd         = 2301
 )
@@ -144,6 +145,8 @@ func decodeExperimenter(r *reader) Message {
 	case id == nxVendor && typ == nxtFlushCTZone:
 		r.skip(6)
 		return &FlushCTZone{Zone: r.u16()}
+	case id == nxVendor && typ == nxtFlushCT:
+		return decodeFlushCT(r)
 	case id == nxVendor && typ == nxtPacketIn2:
 		return decodePacketIn2(r)
 	case id == onfExperimenter && typ == onfBundleControl:

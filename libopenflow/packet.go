@@ -81,9 +81,7 @@ func decodePacketIn2(r *reader) *PacketIn {
 	m := &PacketIn{Buffer: NoBuffer, Cookie: ^uint64(0), Reason: ReasonMiss}
 	full := -1
 	for r.more() {
-		typ, n := r.u16(), int(r.u16())
-		p := r.sub(n - 4)
-		r.skip(min((n+7)/8*8-n, len(r.b)))
+		typ, p := r.property()
 		switch typ {
 		case pi2Packet:
 			m.Data = p.rest()
