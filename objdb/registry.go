@@ -3,7 +3,6 @@ package objdb
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -54,6 +53,7 @@ type Registration struct {
 	info    ServiceInfo
 	changed chan struct{} // holds a token when info is newer than the store's
 	away    error         // why the registry does not know us, nil when it does
+	left    error         // why our entry could not be removed when we stopped
 }
 
 // Register puts info into the registry and keeps it there until Close, or until ctx
@@ -98,8 +98,8 @@ func (r *Registration) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("unregister %s: %w", r.info.key(), ctx.Err())
 	}
-	if err := r.Err(); !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("unregister %s: %w", r.info.key(), err)
+	if r.left != nil {
+		return fmt.Errorf("unregister %s: %w", r.info.key(), r.left)
 	}
 	return nil
 }
@@ -120,9 +120,8 @@ func (r *Registration) run(ctx context.Context) {
 	}
 }
 
-// hold registers under one lease and returns why that ended: with context.Canceled
-// when it was asked to stop and the entry is gone.
-func (r *Registration) hold(ctx context.Context) (err error) {
+// hold registers under one lease and returns why that ended.
+func (r *Registration) hold(ctx context.Context) error {
 	lease, err := r.store.Grant(ctx, ServiceTTL)
 	if err != nil {
 		return err
@@ -132,8 +131,8 @@ func (r *Registration) hold(ctx context.Context) (err error) {
 		// already registered under the same address.
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		if failed := lease.Release(bye); failed != nil && ctx.Err() != nil {
-			err = failed
+		if err := lease.Release(bye); err != nil && ctx.Err() != nil {
+			r.left = err
 		}
 	}()
 	for {

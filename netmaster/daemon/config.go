@@ -22,10 +22,12 @@ const (
 	holdRequests = 2 * time.Second
 	// maxBody bounds the body of a request, in bytes.
 	maxBody = 4 << 20
-	// finishWithin is what requests that are being served get when the daemon stops.
-	finishWithin = 500 * time.Millisecond
-	// leaveWithin is what resigning and leaving the registry get.
-	leaveWithin = 300 * time.Millisecond
+	// finishWithin is what requests that are being served get when the daemon stops,
+	// leaveWithin what resigning and leaving the registry get, closeWithin what requests
+	// that wait for the next leader get.
+	finishWithin = 400 * time.Millisecond
+	leaveWithin  = 250 * time.Millisecond
+	closeWithin  = 200 * time.Millisecond
 )
 
 // Config is what a Daemon is made of.

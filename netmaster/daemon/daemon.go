@@ -28,6 +28,7 @@ type Daemon struct {
 	members members
 
 	forwarder *forwarder
+	gate      *gate
 
 	mu       sync.Mutex
 	store    objdb.Store // nil until it has been opened
@@ -46,7 +47,7 @@ func New(cfg Config) (*Daemon, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, seat: newSeat(), forwarder: newForwarder(cfg.Address), storeErr: "not connected yet"}
+	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, seat: newSeat(), forwarder: newForwarder(cfg.Address), gate: newGate(), storeErr: "not connected yet"}
 	if d.metrics, err = newMetrics(cfg.Metrics, cfg.Version, d.seat); err != nil {
 		return nil, err
 	}
@@ -77,48 +78,63 @@ func (d *Daemon) Run(ctx context.Context) error {
 			}
 		})
 	}
-	// What is done with the store outlasts ctx: requests that are being served when
-	// it ends are still a leader's.
+	// What is done with the store outlasts ctx: requests that are being served when it
+	// ends are still a leader's.
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
-	workErr := make(chan error, 1)
-	wg.Go(func() { workErr <- d.work(work) })
+	lead, stopLeading := context.WithCancel(work)
+	defer stopLeading()
+	workErr, led := make(chan error, 1), make(chan struct{})
+	wg.Go(func() { workErr <- d.work(work, lead, led) })
 
 	var err error
-	worked := false
 	select {
 	case <-ctx.Done():
 	case err = <-serveErr:
 	case err = <-workErr:
-		worked = true
 	}
+	// First the requests being served, then the lead, then, when the others know who
+	// leads now and send nothing here any more, the listeners.
 	d.seat.change(func(v *view) { v.stopping = true })
-	d.finish(server)
-	stopWork()
-	if !worked {
-		if e := <-workErr; err == nil {
-			err = e
+	d.within(finishWithin, func(ctx context.Context) {
+		if !d.gate.close(ctx) {
+			d.log.Warn("requests that take long are cut off")
 		}
-	}
+	})
+	stopLeading()
+	d.within(leaveWithin, func(ctx context.Context) {
+		select {
+		case <-led:
+		case <-ctx.Done():
+		}
+	})
+	d.within(closeWithin, func(ctx context.Context) {
+		if server.Shutdown(ctx) != nil {
+			server.Close()
+		}
+	})
+	stopWork()
 	wg.Wait()
+	if err == nil && len(workErr) > 0 {
+		err = <-workErr
+	}
 	return err
 }
 
-// finish closes the listeners and waits a little for the requests being served.
-func (d *Daemon) finish(server *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), finishWithin)
+// within runs f with a context that ends after t.
+func (d *Daemon) within(t time.Duration, f func(context.Context)) {
+	ctx, cancel := context.WithTimeout(context.Background(), t)
 	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		d.log.WithError(err).Warn("requests were cut off")
-		server.Close()
-	}
+	f(ctx)
 }
 
-// work is everything that needs the store.
-func (d *Daemon) work(ctx context.Context) error {
-	store, err := d.openStore(ctx)
+// work is everything that needs the store; leading ends with lead, which is part of
+// ctx, and led is closed when it has.
+func (d *Daemon) work(ctx, lead context.Context, led chan<- struct{}) error {
+	store, err := d.openStore(lead)
 	if err != nil {
-		if ctx.Err() != nil {
+		close(led)
+		if lead.Err() != nil {
 			return nil
 		}
 		return err
@@ -138,13 +154,14 @@ func (d *Daemon) work(ctx context.Context) error {
 	wg.Go(func() { d.watchHealth(ctx, store) })
 	wg.Go(func() { d.watchLeader(ctx, store) })
 	wg.Go(func() { d.members.watch(ctx, store) })
-	wg.Go(func() { d.elect(ctx, store, me) })
-	<-ctx.Done()
+	d.elect(lead, store, me)
 	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()
 	if err := me.Close(bye); err != nil {
 		d.log.WithError(err).Warn("left the registry to find out")
 	}
+	close(led)
+	<-ctx.Done()
 	return nil
 }
 

@@ -1,8 +1,10 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -16,8 +18,8 @@ type forwarder struct {
 
 // attempt is one try to pass a request on; it travels in the request's context.
 type attempt struct {
-	leader  string
-	notSent bool // nobody took the connection: the request has not left this process
+	leader string
+	failed string // why the leader did not take it; nothing has been written then
 }
 
 type attemptKey struct{}
@@ -42,17 +44,20 @@ func newForwarder(self string) *forwarder {
 			p.SetXForwarded()
 			p.Out.Header.Set(hop, self)
 		},
+		ModifyResponse: func(r *http.Response) error {
+			if r.Header.Get(notServed) != "" {
+				return errNotServed
+			}
+			return nil
+		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			a, _ := r.Context().Value(attemptKey{}).(*attempt)
-			var (
-				op    *net.OpError
-				large *http.MaxBytesError
-			)
+			var op *net.OpError
 			switch {
 			case errors.As(err, &op) && op.Op == "dial":
-				a.notSent = true // and nothing has been written to w
-			case errors.As(err, &large):
-				http.Error(w, "the body is larger than a request may be", http.StatusRequestEntityTooLarge)
+				a.failed = "cannot be reached"
+			case errors.Is(err, errNotServed):
+				a.failed = "does not lead any more"
 			case r.Context().Err() != nil: // the client has gone
 			default:
 				refuse(w, "the leader "+a.leader+" was lost while it had this request, which may or may not have taken effect")
@@ -61,13 +66,39 @@ func newForwarder(self string) *forwarder {
 	}}
 }
 
-// forward passes a request on to the leader. It returns false if the leader was not
-// reached and nothing has happened.
-func (d *Daemon) forward(w http.ResponseWriter, r *http.Request, leader string) bool {
+var errNotServed = errors.New("the request was not served")
+
+// forward passes a request on to the leader. It returns why the leader did not take it,
+// and then nothing has happened, or "".
+func (d *Daemon) forward(w http.ResponseWriter, r *http.Request, leader string) string {
+	if err := keepBody(r); err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			http.Error(w, "the body is larger than a request may be", http.StatusRequestEntityTooLarge)
+			return ""
+		}
+		http.Error(w, "the body did not arrive: "+err.Error(), http.StatusBadRequest)
+		return ""
+	}
 	a := &attempt{leader: leader}
 	d.forwarder.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), attemptKey{}, a)))
-	if !a.notSent {
+	if a.failed == "" {
 		d.metrics.forwarded.Inc()
 	}
-	return !a.notSent
+	return a.failed
+}
+
+// keepBody reads the body, so that the request can be sent more than once.
+func keepBody(r *http.Request) error {
+	if r.GetBody == nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return err
+		}
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.ContentLength, r.TransferEncoding = int64(len(body)), nil
+	}
+	var err error
+	r.Body, err = r.GetBody()
+	return err
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"io"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -12,6 +11,10 @@ import (
 // hop is the header by which a netmaster marks a request it passes on, so that two
 // which each take the other for the leader do not play ball with it.
 const hop = "X-Contiv-Forwarded-By"
+
+// notServed is the header of an answer that says: sent to the wrong one, nothing has
+// happened.
+const notServed = "X-Contiv-Not-Served"
 
 // routes is everything this process answers, whoever leads.
 func (d *Daemon) routes() http.Handler {
@@ -48,18 +51,20 @@ func (d *Daemon) shield(next http.Handler) http.Handler {
 		rec := &recorder{ResponseWriter: w}
 		defer func() {
 			p := recover()
-			switch {
-			case p == nil:
+			if p == nil {
 				return
-			case p == http.ErrAbortHandler:
-				panic(p)
 			}
-			d.log.WithField("method", r.Method).WithField("path", r.URL.Path).
-				WithField("panic", p).WithField("stack", string(debug.Stack())).Error("a request handler panicked")
-			if rec.code != 0 {
-				panic(http.ErrAbortHandler) // the answer has begun: break it off
+			if p != http.ErrAbortHandler { // which only means "break off the answer"
+				d.log.WithField("method", r.Method).WithField("path", r.URL.Path).
+					WithField("panic", p).WithField("stack", string(debug.Stack())).Error("a request handler panicked")
+				if rec.code == 0 {
+					http.Error(w, "internal error, see the log of netmaster", http.StatusInternalServerError)
+					return
+				}
 			}
-			http.Error(w, "internal error, see the log of netmaster", http.StatusInternalServerError)
+			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				conn.Close()
+			}
 		}()
 		next.ServeHTTP(rec, r)
 	})
@@ -68,23 +73,25 @@ func (d *Daemon) shield(next http.Handler) http.Handler {
 // serveAPI finds who answers a request: the Controller of this process, or the leader.
 // While there is neither, the request waits a little.
 func (d *Daemon) serveAPI(w http.ResponseWriter, r *http.Request) {
+	passedOn := r.Header.Get(hop) != ""
 	expired := time.NewTimer(holdRequests)
 	defer expired.Stop()
-	// The body must survive a try that reaches nobody.
-	r.Body = io.NopCloser(r.Body)
-	passedOn := r.Header.Get(hop) != ""
+	tried := "" // why the leader did not take it
 	for {
 		v := d.seat.view()
 		var again <-chan time.Time
 		switch {
-		case v.controller != nil:
+		case v.controller != nil && d.gate.enter():
+			defer d.gate.leave()
 			v.controller.ServeHTTP(w, r)
 			return
-		case v.stopping:
-			refuse(w, "this netmaster is stopping, try another one")
+		case passedOn && (!v.leading || v.stopping):
+			// Whoever sent it has kept it, and finds out who leads as fast as we do.
+			w.Header().Set(notServed, "true")
+			refuse(w, "this netmaster does not lead any more")
 			return
-		case v.leader != "" && v.leader != d.cfg.Address && !passedOn:
-			if d.forward(w, r, v.leader) {
+		case v.leader != "" && v.leader != d.cfg.Address:
+			if tried = d.forward(w, r, v.leader); tried == "" {
 				return
 			}
 			t := time.NewTimer(100 * time.Millisecond) // it may be restarting
@@ -97,26 +104,26 @@ func (d *Daemon) serveAPI(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-expired.C:
-			refuse(w, d.whyNot(d.seat.view(), passedOn))
+			refuse(w, d.whyNot(d.seat.view(), tried))
 			return
 		}
 	}
 }
 
 // whyNot explains to a user why a request cannot be served now.
-func (d *Daemon) whyNot(v view, passedOn bool) string {
+func (d *Daemon) whyNot(v view, tried string) string {
 	_, storeErr := d.storeState()
 	switch {
+	case v.stopping:
+		return "this netmaster is stopping"
 	case storeErr != "":
 		return "the store is away: " + storeErr
 	case v.leading:
 		return "the leader is not ready: " + v.waiting
-	case v.leader == "" || v.leader == d.cfg.Address:
+	case v.leader == "" || v.leader == d.cfg.Address || tried == "":
 		return "Leader not found: no netmaster holds the lock at the moment"
-	case passedOn:
-		return "this netmaster does not lead any more, " + v.leader + " does"
 	}
-	return "the leader " + v.leader + " cannot be reached"
+	return "the leader " + v.leader + " " + tried
 }
 
 // refuse answers that the same request may succeed later.

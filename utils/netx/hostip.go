@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -143,4 +144,16 @@ func ParseListen(text string) (netip.AddrPort, error) {
 		return netip.AddrPort{}, errs.New(errs.Invalid, "%q has port 0, expected 1 to 65535", text)
 	}
 	return ap, nil
+}
+
+// CheckListen checks the text of an address to listen on whose host may also be a name.
+func CheckListen(text string) error {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return errs.New(errs.Invalid, "%q is not host:port", text)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return errs.New(errs.Invalid, "%q has port %q, expected 1 to 65535", text, port)
+	}
+	return nil
 }

@@ -107,3 +107,21 @@ func TestParseListen(t *testing.T) {
 		})
 	}
 }
+
+func TestCheckListen(t *testing.T) {
+	for text, want := range map[string]string{
+		"0.0.0.0:9999": "", ":1": "", "localhost:65535": "", "[::1]:80": "",
+		"":           `"" is not host:port`,
+		"localhost":  `"localhost" is not host:port`,
+		"a:b:c":      `"a:b:c" is not host:port`,
+		"a:0":        `"a:0" has port "0", expected 1 to 65535`,
+		"a:65536":    `"a:65536" has port "65536", expected 1 to 65535`,
+		"a:http":     `"a:http" has port "http", expected 1 to 65535`,
+		"10.0.0.1:-": `"10.0.0.1:-" has port "-", expected 1 to 65535`,
+	} {
+		err := CheckListen(text)
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("CheckListen(%q) = %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+// netmaster is Contiv's controller: it keeps the cluster's networks, tenants, groups and
+// addresses, and serves the API. Of several, one leads; the others pass requests on.
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/netmaster/daemon"
+	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/netx"
+)
+
+// options are the command line (netmaster --help).
+type options struct {
+	log     cliconf.Log
+	network cliconf.Network
+	store   cliconf.Store
+	member  member
+
+	infra, name        string
+	external, internal string
+	lease              time.Duration
+}
+
+const env = cliconf.Env("CONTIV_NETMASTER_")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	code := cliconf.Run(ctx, command(), os.Args)
+	stop()
+	os.Exit(code)
+}
+
+func command() *cli.Command {
+	o := &options{}
+	return &cli.Command{
+		Name:  "netmaster",
+		Usage: "Contiv's controller: networks, tenants, groups and addresses of a cluster",
+		Flags: slices.Concat(o.network.Flags(env), o.flags(), o.store.Flags(env), o.member.flags(&o.store), o.log.Flags(env)),
+		Action: func(ctx context.Context, _ *cli.Command) error {
+			log, err := o.log.Open("netmaster", os.Stderr)
+			if err != nil {
+				return err
+			}
+			if err := o.validate(ctx); err != nil {
+				return err
+			}
+			return run(ctx, o, log)
+		},
+	}
+}
+
+func (o *options) flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{
+			Name: "infra", Aliases: []string{"infra-type"}, Category: "network", Value: "default", Destination: &o.infra,
+			Sources: env.Var("INFRA"), Usage: "default or aci",
+		},
+		&cli.StringFlag{
+			Name: "name", Aliases: []string{"plugin-name"}, Category: "network", Value: "netplugin", Destination: &o.name,
+			Sources: env.Var("PLUGIN_NAME"), Usage: "`name` of the docker network and IPAM driver",
+		},
+		&cli.StringFlag{
+			Name: "external-address", Aliases: []string{"listen-url"}, Category: "control", Value: "0.0.0.0:9999", Destination: &o.external,
+			Sources: env.Var("EXTERNAL_ADDRESS"), Usage: "`host:port` where the API is served",
+		},
+		&cli.StringFlag{
+			Name: "internal-address", Aliases: []string{"control-url"}, Category: "control", Destination: &o.internal,
+			Sources: env.Var("INTERNAL_ADDRESS"), Usage: "`ip:port` for agents and other netmasters (default: a local address, the port of --external-address)",
+		},
+		&cli.DurationFlag{
+			Name: "leader-lease", Category: "control", Value: daemon.DefaultLease, Destination: &o.lease,
+			Sources: env.Var("LEADER_LEASE"), Usage: "how long after its last sign of life a leader is replaced, 2s to 5m",
+		},
+	}
+}
+
+// validate checks the options in the documented order.
+func (o *options) validate(ctx context.Context) error {
+	if err := o.network.Validate(); err != nil {
+		return err
+	}
+	if err := o.store.Validate(); err != nil {
+		return err
+	}
+	if err := o.member.validate(&o.store); err != nil {
+		return err
+	}
+	if err := cliconf.OneOf("--infra", &o.infra, "default", "aci"); err != nil {
+		return err
+	}
+	if o.name == "" {
+		return cliconf.Usagef("--name is not set, expected the name of a docker driver")
+	}
+	if o.lease < 2*time.Second || o.lease > 5*time.Minute {
+		return cliconf.Usagef("--leader-lease %s is not between 2s and 5m", o.lease)
+	}
+	return o.addresses(ctx)
+}
+
+func (o *options) addresses(ctx context.Context) error {
+	if err := netx.CheckListen(o.external); err != nil {
+		return cliconf.Usagef("--external-address: %w", err)
+	}
+	if o.internal == "" {
+		ip, err := netx.DefaultHostIP(ctx)
+		if err != nil {
+			return cliconf.Usagef("--internal-address is not given and no default was found: %w", err)
+		}
+		_, port, _ := net.SplitHostPort(o.external)
+		o.internal = net.JoinHostPort(ip.String(), port)
+	}
+	ap, err := netx.ParseListen(o.internal)
+	if err != nil {
+		return cliconf.Usagef("--internal-address: %w", err)
+	}
+	if ap.Addr().IsUnspecified() || ap.Addr().IsMulticast() {
+		return cliconf.Usagef("--internal-address: %q is not the address of one host", o.internal)
+	}
+	o.internal = ap.String()
+	return nil
+}

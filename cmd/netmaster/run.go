@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/netmaster/api"
+	"github.com/contiv/netplugin/netmaster/daemon"
+	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/version"
+)
+
+// run is a netmaster from its first listener to its last.
+func run(ctx context.Context, o *options, log *logrus.Logger) error {
+	listeners, err := daemon.Listen(o.external, o.internal)
+	if err != nil {
+		return err
+	}
+	build := version.Get()
+	log.WithFields(logrus.Fields{
+		"version": build.Version, "commit": build.GitCommit, "address": o.internal, "store": o.store.Kind,
+	}).Info("netmaster starts")
+	d, err := daemon.New(daemon.Config{
+		Listeners: listeners,
+		Address:   o.internal,
+		OpenStore: o.opener(log),
+		NewController: api.NewController(api.Config{
+			Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra,
+		}),
+		Lease:   o.lease,
+		Log:     log,
+		Version: build,
+	})
+	if err != nil {
+		return err
+	}
+	err = d.Run(ctx)
+	if errs.Is(err, errs.Invalid) {
+		return &cliconf.UsageError{Err: err} // options that only their use shows to be wrong
+	}
+	if err == nil {
+		log.Info("netmaster has stopped")
+	}
+	return err
+}

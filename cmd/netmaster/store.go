@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"os"
+
+	"github.com/sirupsen/logrus"
+	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/embedded"
+	"github.com/contiv/netplugin/objdb/etcd"
+	"github.com/contiv/netplugin/utils/cliconf"
+)
+
+// member are the options of a store that runs in this process.
+type member struct{ cfg embedded.Config }
+
+// flags returns the options; --store, which chooses between this and a store that runs
+// elsewhere, is one of them.
+func (m *member) flags(store *cliconf.Store) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{
+			Name: "store", Category: "store", Destination: &store.Kind, Sources: env.Var("STORE"),
+			Usage: "embedded (etcd in this process), etcd or consul (default: by the endpoints given, else etcd)",
+		},
+		&cli.StringFlag{
+			Name: "store-dir", Category: "store", Value: "/var/lib/contiv/etcd", Destination: &m.cfg.Dir, Sources: env.Var("STORE_DIR"),
+			Usage: "`directory` of the embedded store",
+		},
+		&cli.StringFlag{
+			Name: "store-listen", Category: "store", Value: "127.0.0.1:2379", Destination: &m.cfg.ListenClient, Sources: env.Var("STORE_LISTEN"),
+			Usage: "`ip:port` where the embedded store serves the agents",
+		},
+		&cli.StringFlag{
+			Name: "store-peer-listen", Category: "store", Destination: &m.cfg.ListenPeer, Sources: env.Var("STORE_PEER_LISTEN"),
+			Usage: "`ip:port` where it serves its other members (default: its own in --store-initial-cluster)",
+		},
+		&cli.StringFlag{
+			Name: "store-initial-cluster", Category: "store", Destination: &m.cfg.InitialCluster, Sources: env.Var("STORE_INITIAL_CLUSTER"),
+			Usage: "all members of the embedded store, `name=http://ip:port,…` (default: this one alone)",
+		},
+		&cli.StringFlag{
+			Name: "store-name", Category: "store", Destination: &m.cfg.Name, Sources: env.Var("STORE_NAME"),
+			Usage: "`name` of this member (default: the one in the list with --store-peer-listen, else this host's)",
+		},
+	}
+}
+
+// validate checks the options if the store is to be embedded.
+func (m *member) validate(store *cliconf.Store) error {
+	if store.Kind != cliconf.StoreEmbedded {
+		return nil
+	}
+	if m.cfg.InitialCluster == "" {
+		if m.cfg.ListenPeer != "" {
+			return cliconf.Usagef("--store-peer-listen does not go without --store-initial-cluster")
+		}
+	} else if m.cfg.Name == "" && m.cfg.ListenPeer == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return cliconf.Usagef("--store-name is not set and this host has no name: %w", err)
+		}
+		m.cfg.Name = name
+	}
+	if err := m.cfg.Validate(); err != nil {
+		return cliconf.Usagef("--store embedded: %w", err)
+	}
+	return nil
+}
+
+// opener returns what connects the daemon to its store.
+func (o *options) opener(log logrus.FieldLogger) func(context.Context) (objdb.Store, error) {
+	if o.store.Kind == cliconf.StoreEmbedded {
+		cfg := o.member.cfg
+		cfg.Log = log
+		return func(ctx context.Context) (objdb.Store, error) { return embedded.Open(ctx, cfg) }
+	}
+	cfg := etcd.Config{
+		Endpoints: o.store.Endpoints, CA: o.store.CA, Cert: o.store.Cert, Key: o.store.Key,
+		User: o.store.User, Password: o.store.Password,
+	}
+	return func(context.Context) (objdb.Store, error) { return etcd.New(cfg) }
+}
