@@ -1,6 +1,7 @@
 package lab_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +54,7 @@ func TestContainers(t *testing.T) {
 	if diff := cmp.Diff(web, read); diff != "" {
 		t.Errorf("container on record (-attached +read):\n%s", diff)
 	}
-	if got := on(t, l, "web", "ip -4 -o address show eth0 | awk '{print $4}'; cat /sys/class/net/lo/flags; hostname"); got != "10.1.0.2/24\n0x9\nhost2" && !strings.HasPrefix(got, "10.1.0.2/24\n") {
+	if got := on(t, l, "web", "ip -4 -o address show eth0 | awk '{print $4}'; hostname; ls /sys/class/net | tr '\\n' ' '"); got != "10.1.0.2/24\nhost2\neth0 lo" {
 		t.Errorf("in the container: %q", got)
 	}
 	on(t, l, "web", "ping -c 1 -W 5 127.0.0.1 && ping -c 1 -W 5 10.1.0.1")
@@ -94,7 +95,26 @@ func TestContainers(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Name != "web" {
 		t.Errorf("Containers = %+v, %v; want web alone", all, err)
 	}
+	// A command that still runs in another container keeps nothing of this one.
+	other, err := l.Attach(ctx, lab.Attachment{Host: "host2", Name: "other", Network: "net"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sleeper, err := l.Start(ctx, other.Name, lab.Stdio{}, "sleep", "1000")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := l.Detach(ctx, "web"); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", sleeper.Process.Pid)); err != nil || strings.Contains(string(b), "/run/netns/web") || !strings.Contains(string(b), "/run/netns/other") {
+		t.Errorf("mounts of a command in the other container: %v\n%s", err, b)
+	}
+	if err := sleeper.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = sleeper.Wait() // killed, as it should be
+	if err := l.Detach(ctx, other.Name); err != nil {
 		t.Fatal(err)
 	}
 	if got := on(t, l, "host2", "ls /run/netns"); got != "" {

@@ -3,7 +3,6 @@ package systemtests
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -142,65 +141,67 @@ func (c cluster) serve(name string) {
 // that and holds that not one packet was lost.
 func (c cluster) watch(from, address string) (noneLost func()) {
 	c.t.Helper()
-	var out strings.Builder
-	ctx, cancel := context.WithCancel(context.WithoutCancel(c.t.Context()))
-	cmd, err := c.Start(ctx, from, lab.Stdio{Out: &out}, "ping", "-n", "-D", "-O", "-i", "0.01", address)
+	var out buffer
+	cmd, err := c.Start(context.WithoutCancel(c.t.Context()), from, lab.Stdio{Out: &out}, "ping", "-n", "-D", "-i", "0.01", address)
 	if err != nil {
-		cancel()
 		c.t.Fatal(err)
 	}
 	ended := false
 	end := func() {
-		if ended {
-			return
+		if !ended {
+			ended = true
+			_ = cmd.Process.Signal(syscall.SIGINT)
+			_ = cmd.Wait()
 		}
-		ended = true
-		// The last packets are on their way still.
-		time.Sleep(100 * time.Millisecond)
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		_ = cmd.Wait()
-		cancel()
 	}
 	c.t.Cleanup(end)
 	return func() {
 		c.t.Helper()
+		// What is lost before this moment is missing among answers that come after it.
+		time.Sleep(time.Second)
 		end()
-		sent, received, ok := pingCounts(out.String())
-		if !ok || sent < 10 || received != sent {
-			c.t.Errorf("ping from %s to %s: %d of %d answered\n%s", from, address, received, sent, gaps(out.String()))
+		answered, missing := unanswered(out.String())
+		if answered < 10 || len(missing) > 0 {
+			c.t.Errorf("ping from %s to %s: %d answered, not %v\n%s", from, address, answered, missing, tail(out.String()))
 		}
 	}
 }
 
-var pingSummary = regexp.MustCompile(`(\d+) packets transmitted, (\d+) received`)
+var pingAnswer = regexp.MustCompile(`bytes from .* icmp_seq=(\d+)`)
 
-func pingCounts(out string) (sent, received int, ok bool) {
-	m := pingSummary.FindStringSubmatch(out)
-	if m == nil {
-		return 0, 0, false
+// unanswered counts the answers in ping's output and lists the packets that have none
+// although a later one has. ping must have sent less than 65,536.
+func unanswered(out string) (answered int, missing []int) {
+	seen, last := map[int]bool{}, 0
+	for _, m := range pingAnswer.FindAllStringSubmatch(out, -1) {
+		seq, err := strconv.Atoi(m[1])
+		if err == nil {
+			seen[seq], last = true, max(last, seq)
+		}
 	}
-	sent, _ = strconv.Atoi(m[1])
-	received, _ = strconv.Atoi(m[2])
-	return sent, received, true
+	for seq := 1; seq < last; seq++ {
+		if !seen[seq] {
+			missing = append(missing, seq)
+		}
+	}
+	return len(seen), missing
 }
 
-// gaps lists the pings that were not answered in time, with when that was.
-func gaps(out string) string {
-	lines := slices.DeleteFunc(strings.Split(out, "\n"), func(line string) bool { return !strings.Contains(line, "no answer") })
-	if len(lines) > 20 {
-		lines = append(lines[:20], fmt.Sprintf("… %d more", len(lines)-20))
-	}
-	return strings.Join(lines, "\n")
+// tail is the last lines of an output.
+func tail(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
-// stream keeps a TCP connection busy. The function it returns ends that and holds that
+// stream keeps a TCP connection busy. Its window is small: a burst that fills the
+// switch's queues would lose packets of its own accord. The function it returns ends that and holds that
 // the connection lived to the end.
 func (c cluster) stream(from string, to lab.Container) (alive func()) {
 	c.t.Helper()
 	c.serve(to.Name)
 	var out, errOut strings.Builder
 	cmd, err := c.Start(context.WithoutCancel(c.t.Context()), from, lab.Stdio{Out: &out, Err: &errOut},
-		"iperf3", "--client", to.IPv4, "--time", "3600", "--bandwidth", "20M", "--forceflush")
+		"iperf3", "--client", to.IPv4, "--time", "3600", "--bandwidth", "4M", "--length", "1400", "--window", "16K", "--forceflush")
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -241,9 +242,9 @@ func (c cluster) flows(host, bridge string) []string {
 
 // ports are the switch's interfaces with the numbers that change when one is made
 // anew.
-func (c cluster) ports(host string) string {
+func (c cluster) ports(host string) []string {
 	c.t.Helper()
-	return c.run(host, "ovs-vsctl --format=csv --columns=name,_uuid,ofport,ifindex list interface | sort")
+	return strings.Split(c.run(host, "ovs-vsctl --format=csv --no-headings --columns=name,_uuid,ofport,ifindex list interface"), "\n")
 }
 
 // restart ends a daemon by a signal and waits until it is ready again.

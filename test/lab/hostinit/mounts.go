@@ -70,6 +70,10 @@ func mountAll(c Config) error {
 			}
 		}
 	}
+	// As on a machine of its own: mounts reach the mount namespaces made from this one.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
+		return fmt.Errorf("share mounts in the host: %w", err)
+	}
 	return nil
 }
 

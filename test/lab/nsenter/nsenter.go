@@ -36,7 +36,8 @@ func Thread(f func() error) error {
 // Host runs f in the mount, network, pid, uts and ipc namespaces of process pid.
 // Programs that f starts are in its pid namespace; f itself is not. When netns is
 // not empty it is the path, as seen in that mount namespace, of a network namespace
-// to use instead of the process's own.
+// to use instead of the process's own; then /sys shows that one's links, and mounts
+// that f makes are seen by f and what it starts alone.
 func Host(pid int, netns string, f func() error) error {
 	target, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -57,9 +58,27 @@ func Host(pid int, netns string, f func() error) error {
 			if err := enterNetwork(netns); err != nil {
 				return err
 			}
+			if err := ownSys(); err != nil {
+				return err
+			}
 		}
 		return f()
 	})
+}
+
+// ownSys gives the calling thread a /sys of its network namespace.
+func ownSys() error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("unshare mounts: %w", err)
+	}
+	// What the host unmounts goes here, too, or a namespace would live on in a copy.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("keep mounts to this thread: %w", err)
+	}
+	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil {
+		return fmt.Errorf("mount sysfs on /sys: %w", err)
+	}
+	return nil
 }
 
 // Network runs f in the network namespace at path, for example /proc/1234/ns/net.
