@@ -43,8 +43,8 @@ type Endpoint struct {
 	VTEP    netip.Addr // of a remote endpoint's host; zero while the host is unknown
 }
 
-// Port is an interface pair: OVSName is the switch's end, Name the container's, which
-// waits in the host's network namespace to be moved.
+// Port is an interface pair: OVSName is the switch's end. Name is the container's end
+// as long as it waits in the host's network namespace for the runtime to move it.
 type Port struct {
 	Name, OVSName string
 	MTU           int
@@ -56,7 +56,7 @@ type Attachment struct {
 	EndpointID  string
 	ContainerID string
 	IfName      string
-	Netns       string // path of the network namespace, may be empty
+	Netns       string // path of the network namespace; empty: the runtime moves the interface itself
 	Port        Port
 }
 
@@ -77,7 +77,8 @@ type Driver interface {
 	// has beyond that is stale and may be swept.
 	Complete()
 
-	// Attach hands out a port for an endpoint of this host, or the one it already has.
+	// Attach gives an endpoint of this host a port, with the container's end as IfName
+	// in the namespace Netns, not yet configured. Repeated, it returns the same port.
 	Attach(ctx context.Context, a Attachment, encap ofnet.Encap, tag uint16) (Port, error)
 	// Detach takes the port of an endpoint away; an unknown endpoint is no error.
 	Detach(ctx context.Context, endpointID string) error

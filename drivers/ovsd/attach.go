@@ -17,57 +17,61 @@ func bridgeOf(encap ofnet.Encap) string {
 	return VXLANBridge
 }
 
-// Attach hands out a port for an endpoint of this host. Asking again returns the port
-// it has, as long as the container's end is still in this namespace or in the container.
+// Attach gives an endpoint of this host a port, or returns the one it has if its
+// container end is where it belongs. Otherwise what there is is made anew.
 func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.Encap, tag uint16) (drivers.Port, error) {
 	side, ok := d.sides[encap]
 	if !ok {
 		return drivers.Port{}, errs.New(errs.Invalid, "endpoint %s: unknown encapsulation %d", a.EndpointID, encap)
 	}
 	if have, ok := d.attachment(a.EndpointID); ok {
-		return have.Port, nil
+		if have.Netns == a.Netns && have.IfName == a.IfName && linkExists(have.Port.OVSName) {
+			return have.Port, nil
+		}
+		if err := d.Detach(ctx, a.EndpointID); err != nil {
+			return drivers.Port{}, err
+		}
 	}
-	name, err := side.pool.take(ctx)
-	if err != nil {
+	number, release := d.reserveNumber()
+	defer release()
+	name := portName(number)
+	port := drivers.Port{Name: containerSide(name), OVSName: name, MTU: d.measureMTU(side)}
+	inside := a.IfName
+	if a.Netns == "" {
+		inside = port.Name
+	}
+	if err := makeVeth(name, a.Netns, inside, port.MTU); err != nil {
 		return drivers.Port{}, fmt.Errorf("port for endpoint %s: %w", a.EndpointID, err)
 	}
-	if err := d.label(ctx, name, side, a, tag); err != nil {
-		d.discard(side, name)
+	if err := d.addEndpointPort(ctx, side, number, a, tag); err != nil {
+		if undo := removeLink(name); undo != nil {
+			d.cfg.Log.WithError(undo).Warn("a link is left behind")
+		}
 		return drivers.Port{}, fmt.Errorf("port %s for endpoint %s: %w", name, a.EndpointID, err)
 	}
-	return drivers.Port{Name: containerSide(name), OVSName: name, MTU: side.mtu()}, nil
+	return port, nil
 }
 
-// label turns a prepared port into an endpoint's.
-func (d *Driver) label(ctx context.Context, name string, side *side, a drivers.Attachment, tag uint16) error {
-	ids := map[string]string{
-		ownerKey: ownerMark, endpointKey: a.EndpointID,
-		containerKey: a.ContainerID, ifnameKey: a.IfName, netnsKey: a.Netns,
-	}
-	port := ovsdb.Row{"external_ids": ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: a.EndpointID})}
+// addEndpointPort puts a veth's end into the bridge, labelled with its endpoint, and
+// waits until the database's cache has it. The port's number comes later, by itself.
+func (d *Driver) addEndpointPort(ctx context.Context, side *side, number int, a drivers.Attachment, tag uint16) error {
+	name := portName(number)
+	port := ovsdb.Row{"name": name, "external_ids": ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: a.EndpointID})}
 	if side.encap == ofnet.VLAN {
 		port["vlan_mode"] = "access"
 		port["tag"] = int(tag)
 	}
-	res, err := d.db.Transact(ctx,
-		ovsdb.Update("Interface", ovsdb.ByName(name), ovsdb.Row{"external_ids": ovsdb.StringMap(ids)}),
-		ovsdb.Update("Port", ovsdb.ByName(name), port))
-	if err != nil {
+	ifc := ovsdb.Row{"name": name, "ofport_request": number, "external_ids": ovsdb.StringMap(map[string]string{
+		ownerKey: ownerMark, endpointKey: a.EndpointID,
+		containerKey: a.ContainerID, ifnameKey: a.IfName, netnsKey: a.Netns,
+	})}
+	if _, err := d.db.Transact(ctx, addPort(side.bridge, "p", port, ifc)...); err != nil {
 		return err
 	}
-	if res[0].Count != 1 || res[1].Count != 1 {
-		return errs.New(errs.Unavailable, "the prepared port is gone from the database")
-	}
-	// The cache follows with the next update; wait, so that what comes after finds it.
 	return d.db.Wait(ctx, func(v ovsdb.View) bool {
-		_, row, ok := v.Find("Interface", "name", name)
-		return ok && row.Map("external_ids")[endpointKey] == a.EndpointID
+		_, _, ok := v.Find("Interface", "name", name)
+		return ok
 	})
-}
-
-// discard removes a port whose state is unknown.
-func (d *Driver) discard(side *side, name string) {
-	side.pool.withdraw([]string{name})
 }
 
 // Detach takes an endpoint's port away, with both ends of its veth pair.

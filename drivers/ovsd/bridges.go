@@ -160,22 +160,6 @@ func (d *Driver) ensureTunnel(ctx context.Context) error {
 	return nil
 }
 
-// addPort lists the operations that add a port of one or more interfaces to a bridge.
-// label must be unique within the transaction.
-func addPort(bridge, label string, port ovsdb.Row, interfaces ...ovsdb.Row) []ovsdb.Operation {
-	var ops []ovsdb.Operation
-	var refs ovsdb.Set
-	for i, row := range interfaces {
-		name := label + "i" + strconv.Itoa(i)
-		ops = append(ops, ovsdb.Insert("Interface", name, row))
-		refs = append(refs, ovsdb.NamedUUID(name))
-	}
-	row := maps.Clone(port)
-	row["interfaces"] = refs
-	return append(ops, ovsdb.Insert("Port", label, row),
-		ovsdb.Mutate("Bridge", ovsdb.ByName(bridge), ovsdb.InsertInto("ports", ovsdb.NamedUUID(label))))
-}
-
 // removePorts takes ports out of a bridge; the database drops their rows by itself.
 func (d *Driver) removePorts(ctx context.Context, bridge string, ports ...ovsdb.UUID) error {
 	if len(ports) == 0 {

@@ -24,7 +24,6 @@ const (
 	containerKey   = "contiv-container"
 	ifnameKey      = "contiv-ifname"
 	netnsKey       = "contiv-netns"
-	poolKey        = "contiv-pool" // a prepared port that has no endpoint yet
 	vrfKeyPrefix   = "contiv-vrf/" // on the bridge: the number of a tenant's VRF
 	roundKey       = "contiv-round"
 	uplinkEndpoint = "uplinkPort"
@@ -49,7 +48,6 @@ type Config struct {
 	VTEP      netip.Addr
 	VXLANPort uint16   // UDP
 	Uplinks   []string // interfaces of the VLAN bridge
-	PoolSize  int      // ports kept ready per bridge in use; default 16
 	Log       logrus.FieldLogger
 }
 
@@ -59,9 +57,6 @@ func (c *Config) setDefaults() error {
 	}
 	if c.VXLANPort == 0 {
 		c.VXLANPort = 4789
-	}
-	if c.PoolSize == 0 {
-		c.PoolSize = 16
 	}
 	if c.Datapath == "" {
 		c.Datapath = "auto"

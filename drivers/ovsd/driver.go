@@ -5,8 +5,7 @@
 // external_ids, the endpoint it belongs to, so an agent that starts finds everything
 // its predecessor attached and touches none of it.
 //
-// Each bridge is a side of the driver, with a pool of prepared ports, a flow pipeline
-// and a switch connection. What is declared (networks, endpoints, settings) and what
+// Each bridge is a side of the driver, with a flow pipeline and a switch connection. What is declared (networks, endpoints, settings) and what
 // the database reports (port numbers) meet in the flows of each object; the switch
 // reconciler sees to it that the bridge has them.
 package ovsd
@@ -33,10 +32,7 @@ type Driver struct {
 	db    *ovsdb.Client
 	sides map[ofnet.Encap]*side
 
-	numbers struct {
-		sync.Mutex
-		reserved map[int]bool
-	}
+	numbers numbers
 
 	mu        sync.Mutex
 	global    drivers.Global
@@ -56,7 +52,6 @@ type Driver struct {
 type side struct {
 	encap  ofnet.Encap
 	bridge string
-	pool   *pool
 	sw     *ofnet.Switch
 	round  uint16
 	mtuNow atomic.Int64
@@ -89,7 +84,6 @@ func New(cfg Config) (*Driver, error) {
 func (d *Driver) addSide(encap ofnet.Encap, bridge string) {
 	s := &side{encap: encap, bridge: bridge}
 	s.sw = ofnet.NewSwitch(ofnet.SwitchConfig{Name: bridge, Target: d.cfg.mgmtTarget(bridge), Log: d.cfg.Log})
-	s.pool = newPool(d, bridge, func() int { return d.measureMTU(s) })
 	d.sides[encap] = s
 }
 
@@ -115,7 +109,6 @@ func (d *Driver) Run(ctx context.Context) error {
 		}
 		inner, ctx := errgroup.WithContext(ctx)
 		for _, s := range d.sides {
-			inner.Go(func() error { s.pool.run(ctx); return ctx.Err() })
 			inner.Go(func() error { return s.sw.Run(ctx) })
 		}
 		inner.Go(func() error { return d.keepBridges(ctx) })
@@ -170,9 +163,6 @@ func (d *Driver) prepare(ctx context.Context) error {
 			return err
 		}
 		s.round = round
-		if err := s.pool.adopt(ctx); err != nil {
-			return err
-		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -320,9 +310,6 @@ func (d *Driver) SetNetwork(n drivers.Network) {
 		return
 	}
 	d.networks[n.ID] = n
-	if s, ok := d.sides[n.Encap]; ok && !n.Infra {
-		s.pool.use()
-	}
 	d.refreshNetwork(n.ID)
 }
 

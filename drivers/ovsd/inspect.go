@@ -27,7 +27,6 @@ type switchPicture struct {
 	ErrStats     map[string]uint64
 	Datapath     datapathPicture
 	Switch       ofnet.SwitchStatus
-	PortsReady   int // prepared ports that wait for containers
 }
 
 type datapathPicture struct {
@@ -79,7 +78,7 @@ func (d *Driver) picture(s *side, rpcPort int) switchPicture {
 		MasterDb: map[string]any{}, VtepTable: map[string]int{}, EndpointDb: map[string]endpointPicture{},
 		VrfNameIdMap: map[string]uint16{}, VrfDb: map[string]vrfPicture{},
 		FwdMode: d.global.FwdMode, ArpMode: d.global.ARPMode, Stats: map[string]uint64{"FlowModSent": status.Sent}, ErrStats: map[string]uint64{},
-		Switch: status, PortsReady: s.pool.ready(),
+		Switch: status,
 	}
 	if s.pipeline != nil {
 		p.DpName, p.Datapath.Tables = s.pipeline.Mode(), s.pipeline.Tables()

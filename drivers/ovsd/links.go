@@ -6,33 +6,56 @@ import (
 	"net/netip"
 	"unsafe"
 
+	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/contiv/netplugin/utils/errs"
 )
 
-// makeVeth creates the pair a container is attached with and brings the switch's end
-// up. An old pair of the name, left by a crash, is replaced.
-func makeVeth(ovsName, name string, mtu int) error {
-	if old, err := netlink.LinkByName(ovsName); err == nil {
-		if err := netlink.LinkDel(old); err != nil {
-			return fmt.Errorf("remove the stale link %s: %w", ovsName, err)
+// makeVeth creates the pair a container is attached with: the switch's end in this
+// namespace, up, and the container's end under name in the namespace of path netns, or
+// here when that is empty. The end is made where it is to be: moving an interface
+// between namespaces takes the kernel several RCU grace periods, some 15 ms.
+func makeVeth(ovsName, netns, name string, mtu int) error {
+	host, err := ns.GetCurrentNS()
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	create := func(ns.NetNS) error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.MTU = name, mtu
+		veth := &netlink.Veth{LinkAttrs: attrs, PeerName: ovsName, PeerNamespace: netlink.NsFd(int(host.Fd()))}
+		if err := netlink.LinkAdd(veth); err != nil {
+			if errors.Is(err, unix.EEXIST) && linkExists(name) {
+				return errs.New(errs.Exists, "the container already has an interface %s", name)
+			}
+			return fmt.Errorf("create the veth pair %s/%s: %w", ovsName, name, err)
 		}
+		// The userspace datapath reads frames as they leave the container, before any
+		// offload would have filled in the checksum; the kernel's does not mind.
+		if err := txChecksumOff(name); err != nil {
+			_ = netlink.LinkDel(veth)
+			return fmt.Errorf("turn transmit checksum offload of %s off: %w", name, err)
+		}
+		return nil
 	}
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = ovsName, mtu
-	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: name}
-	if err := netlink.LinkAdd(veth); err != nil {
-		return fmt.Errorf("create the veth pair %s/%s: %w", ovsName, name, err)
+	if netns == "" {
+		err = create(nil)
+	} else {
+		err = ns.WithNetNSPath(netns, create)
 	}
-	if err := netlink.LinkSetUp(veth); err != nil {
-		_ = netlink.LinkDel(veth)
+	if err != nil {
+		return err
+	}
+	end, err := netlink.LinkByName(ovsName)
+	if err == nil {
+		err = netlink.LinkSetUp(end)
+	}
+	if err != nil {
+		_ = removeLink(ovsName)
 		return fmt.Errorf("bring %s up: %w", ovsName, err)
-	}
-	// The userspace datapath reads frames as they leave the container, before any
-	// offload would have filled in the checksum; the kernel's does not mind.
-	if err := txChecksumOff(name); err != nil {
-		_ = netlink.LinkDel(veth)
-		return fmt.Errorf("turn transmit checksum offload of %s off: %w", name, err)
 	}
 	return nil
 }

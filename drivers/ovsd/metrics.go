@@ -19,7 +19,6 @@ var (
 	descRefused   = describe("flows_refused", "Flows the bridge refuses.")
 	descSent      = describe("flow_mods_total", "Flow-mods sent since the agent started.")
 	descConnects  = describe("channel_connects_total", "OpenFlow channels opened since the agent started.")
-	descPorts     = describe("ports_ready", "Prepared ports that wait for containers.")
 )
 
 func describe(name, help string) *prometheus.Desc {
@@ -29,7 +28,7 @@ func describe(name, help string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		descConnected, descDesired, descActual, descPending, descRefused, descSent, descConnects, descPorts,
+		descConnected, descDesired, descActual, descPending, descRefused, descSent, descConnects,
 	} {
 		ch <- desc
 	}
@@ -52,7 +51,6 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(descActual, float64(st.Actual))
 		gauge(descPending, float64(st.Pending))
 		gauge(descRefused, float64(st.Refused))
-		gauge(descPorts, float64(s.pool.ready()))
 		ch <- prometheus.MustNewConstMetric(descSent, prometheus.CounterValue, float64(st.Sent), s.bridge)
 		ch <- prometheus.MustNewConstMetric(descConnects, prometheus.CounterValue, float64(st.Connects), s.bridge)
 	}

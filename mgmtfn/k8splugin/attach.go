@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
@@ -150,6 +151,9 @@ func (a *attacher) add(ctx context.Context, req cniapi.PodRequest) (cniapi.PodRe
 			fmt.Errorf("container id %q, network namespace %q and interface name %q must all be given", req.ContainerID, req.Netns, req.IfName),
 		}
 	}
+	if err := ns.IsNSorErr(req.Netns); err != nil {
+		return cniapi.PodReply{}, &codedError{cniapi.CodeNetns, msgNetns, fmt.Errorf("network namespace %s: %w", req.Netns, err)}
+	}
 	release, err := a.exclusive(ctx, req.ContainerID+"/"+req.IfName)
 	if err != nil {
 		return cniapi.PodReply{}, coded(cniapi.CodeTryLater, msgEndpoint, err)
@@ -215,7 +219,7 @@ func (a *attacher) reserve(ctx context.Context, req cniapi.PodRequest, place Pla
 	}
 	attach := func(ctx context.Context, n drivers.Network) (err error) {
 		port, err = a.cfg.Ports.Attach(ctx, attachment, n.Encap, n.Tag)
-		return coded(cniapi.CodeInterface, msgEndpoint, err)
+		return coded(cniapi.CodeInterface, msgInterface, err)
 	}
 
 	if n, known := a.cfg.Agent.KnownNetwork(place.NetworkID()); known {
@@ -234,7 +238,7 @@ func (a *attacher) reserve(ctx context.Context, req cniapi.PodRequest, place Pla
 	return rec, port, attach(ctx, n)
 }
 
-// connect moves the port into the container while the flows are on their way.
+// connect configures the container's interface while the flows are on their way.
 func (a *attacher) connect(ctx context.Context, req cniapi.PodRequest, rec state.Endpoint, port drivers.Port) (cniapi.PodReply, error) {
 	n, err := a.cfg.Agent.Network(ctx, rec.NetID)
 	if err != nil {

@@ -20,14 +20,12 @@ import (
 
 // iface is a container's interface as it is to be.
 type iface struct {
-	netns   string
-	name    string // inside the container
-	port    string // the container's end of the veth, still in the host
-	mac     net.HardwareAddr
-	mtu     int
-	addrs   []netip.Prefix
-	routes  []route
-	subnets drivers.Network
+	netns  string
+	name   string // inside the container
+	mac    net.HardwareAddr
+	mtu    int
+	addrs  []netip.Prefix
+	routes []route
 }
 
 // route is a default or on-link route; gw is zero for on-link.
@@ -41,7 +39,7 @@ func containerInterface(req cniapi.PodRequest, rec state.Endpoint, n drivers.Net
 	if err != nil {
 		return nil, errs.New(errs.Internal, "endpoint %s: %w", rec.ID, err)
 	}
-	c := &iface{netns: req.Netns, name: req.IfName, port: port.Name, mac: mac, mtu: port.MTU, subnets: n}
+	c := &iface{netns: req.Netns, name: req.IfName, mac: mac, mtu: port.MTU}
 	if req.MTU > 0 && req.MTU < c.mtu {
 		c.mtu = req.MTU
 	}
@@ -88,17 +86,14 @@ func unspecified(like netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// configure moves the interface into the container and sets it up. An interface that
-// is there already, from an earlier call that was cut short, is completed.
+// configure sets the interface up inside the container. What an earlier call, cut
+// short, has done already is left as it is.
 func (c *iface) configure() error {
 	container, err := ns.GetNS(c.netns)
 	if err != nil {
 		return coded(cniapi.CodeNetns, msgNetns, fmt.Errorf("network namespace %s: %w", c.netns, err))
 	}
 	defer container.Close()
-	if err := c.move(container); err != nil {
-		return coded(cniapi.CodeInterface, msgInterface, err)
-	}
 	return container.Do(func(ns.NetNS) error {
 		link, err := c.settle()
 		if err != nil {
@@ -108,42 +103,21 @@ func (c *iface) configure() error {
 	})
 }
 
-// move gives the port's container end its MAC and MTU and hands it to the container.
-func (c *iface) move(container ns.NetNS) error {
-	link, err := netlink.LinkByName(c.port)
+// settle gives the interface its MAC, MTU and addresses and brings it up.
+func (c *iface) settle() (netlink.Link, error) {
+	link, err := netlink.LinkByName(c.name)
 	if err != nil {
-		var missing netlink.LinkNotFoundError
-		if errors.As(err, &missing) {
-			return nil // in the container already, or settle says that it is nowhere
-		}
-		return fmt.Errorf("interface %s: %w", c.port, err)
+		return nil, errs.New(errs.Conflict, "interface %s is not in the container: %w", c.name, err)
 	}
-	if err := netlink.LinkSetHardwareAddr(link, c.mac); err != nil {
-		return fmt.Errorf("set the address of %s: %w", c.port, err)
+	if link.Attrs().HardwareAddr.String() != c.mac.String() {
+		if err := netlink.LinkSetHardwareAddr(link, c.mac); err != nil {
+			return nil, fmt.Errorf("set the address of %s: %w", c.name, err)
+		}
 	}
 	if link.Attrs().MTU != c.mtu {
 		if err := netlink.LinkSetMTU(link, c.mtu); err != nil {
-			return fmt.Errorf("set the MTU of %s to %d: %w", c.port, c.mtu, err)
+			return nil, fmt.Errorf("set the MTU of %s to %d: %w", c.name, c.mtu, err)
 		}
-	}
-	if err := netlink.LinkSetNsFd(link, int(container.Fd())); err != nil {
-		return fmt.Errorf("move %s into the container: %w", c.port, err)
-	}
-	return nil
-}
-
-// settle names the interface, gives it its addresses and brings it up.
-func (c *iface) settle() (netlink.Link, error) {
-	link, err := netlink.LinkByName(c.port)
-	if err == nil {
-		if err := netlink.LinkSetName(link, c.name); err != nil {
-			return nil, fmt.Errorf("rename %s to %s: %w", c.port, c.name, err)
-		}
-		link.Attrs().Name = c.name
-	} else if link, err = netlink.LinkByName(c.name); err != nil {
-		return nil, errs.New(errs.Conflict, "interface %s is neither in the host nor in the container", c.port)
-	} else if link.Attrs().HardwareAddr.String() != c.mac.String() {
-		return nil, fmt.Errorf("the container already has another interface %s (%s)", c.name, link.Attrs().HardwareAddr)
 	}
 	if lo, err := netlink.LinkByName("lo"); err == nil && lo.Attrs().Flags&net.FlagUp == 0 {
 		if err := netlink.LinkSetUp(lo); err != nil {

@@ -118,10 +118,18 @@ func (w *world) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, _
 	if have, ok := w.ports[a.EndpointID]; ok {
 		return have.Port, nil
 	}
-	a.Port = drivers.Port{Name: fmt.Sprintf("tc%d-%d", len(w.ports), os.Getpid()), OVSName: fmt.Sprintf("ts%d-%d", len(w.ports), os.Getpid()), MTU: 1450}
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = a.Port.OVSName, 1450
-	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: a.Port.Name}); err != nil {
+	a.Port = drivers.Port{OVSName: fmt.Sprintf("ts%d-%d", len(w.ports), os.Getpid()), MTU: 1450}
+	host, err := ns.GetCurrentNS()
+	if err != nil {
+		return drivers.Port{}, err
+	}
+	defer host.Close()
+	err = ns.WithNetNSPath(a.Netns, func(ns.NetNS) error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.MTU = a.IfName, 1450
+		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: a.Port.OVSName, PeerNamespace: netlink.NsFd(int(host.Fd()))})
+	})
+	if err != nil {
 		return drivers.Port{}, err
 	}
 	w.ports[a.EndpointID] = a
@@ -291,7 +299,7 @@ func TestFailedAddLeavesNothing(t *testing.T) {
 		{"netmaster refuses", func(w *world) { w.createErr = errs.Wrap(errs.Invalid, boom) }, nil, cniapi.CodeEndpoint, "Contiv:Error creating EP"},
 		{"no netmaster", func(w *world) { w.createErr = errs.Wrap(errs.Unavailable, boom) }, nil, cniapi.CodeTryLater, "Contiv:Error creating EP"},
 		{"pool exhausted", func(w *world) { w.createErr = errs.Wrap(errs.Exhausted, boom) }, nil, cniapi.CodeExhausted, "Contiv:Error creating EP"},
-		{"no port", func(w *world) { w.attachErr = errs.Wrap(errs.Unavailable, boom) }, nil, cniapi.CodeTryLater, "Contiv:Error creating EP"},
+		{"no port", func(w *world) { w.attachErr = errs.Wrap(errs.Unavailable, boom) }, nil, cniapi.CodeTryLater, "Contiv:Error setting interface attributes"},
 		{"no flows", func(w *world) { w.realiseErr = errs.Wrap(errs.Internal, boom) }, nil, cniapi.CodeEndpoint, "Contiv:Error creating EP"},
 		{
 			"no namespace", func(*world) {}, func(r cniapi.PodRequest) cniapi.PodRequest { r.Netns = "/nowhere"; return r },
