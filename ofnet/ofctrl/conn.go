@@ -71,7 +71,7 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 		if ctx.Err() != nil {
 			err = errs.New(errs.KindOf(ctx.Err()), "no OpenFlow handshake: %w", ctx.Err())
 		}
-		return nil, errs.New(errs.KindOf(err), "connect to OpenFlow switch %s: %w", cfg.Target, err)
+		return nil, errs.New(handshakeKind(err), "connect to OpenFlow switch %s: %w", cfg.Target, err)
 	}
 	c.start(r)
 	return c, nil

@@ -3,6 +3,7 @@ package ofctrl_test
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"syscall"
@@ -263,6 +264,36 @@ func TestSendAppliesWhatIsAccepted(t *testing.T) {
 		t.Errorf("error %v, want that of message 1", err)
 	}
 	if have := flowsOf(t, c); len(have) != 2 {
+		t.Errorf("flows: %v", have)
+	}
+}
+
+// TestMistakesAreRefused sends what the builders make of mistakes: the switch must not
+// take any of it.
+func TestMistakesAreRefused(t *testing.T) {
+	_, c := connect(t, ofctrl.Config{})
+	v6 := netip.MustParsePrefix("2001:db8::/32")
+	match := func(m of.Match) of.Flow { return of.Flow{Match: m} }
+	apply := func(a of.Actions) of.Flow { return of.Flow{Instructions: of.NewInstructions().Apply(a)} }
+	a := of.NewActions()
+	for name, f := range map[string]of.Flow{
+		"IPv6 prefix for an IPv4 field": match(of.NewMatch().IP().IPv4Dst(v6)),
+		"register 16":                   match(of.NewMatch().Reg(16, 1)),
+		"no address":                    match(of.NewMatch().TunSrc(netip.Addr{})),
+		"set register 16":               apply(a.SetReg(16, 1)),
+		"move of unequal sizes":         apply(a.Move(of.FieldReg(1).All(), of.FieldMetadata.All())),
+		"bits that do not exist":        apply(a.OutputReg(of.FieldReg(1).Range(0, 32))),
+		"load into nothing":             apply(a.Load(of.Subfield{}, 1)),
+		"NAT range of two families": apply(a.CT(of.CT{Commit: true, NAT: of.NAT{
+			Kind: of.NATSource, Min: netip.MustParseAddr("10.0.0.1"), Max: v6.Addr(),
+		}})),
+		"multipath without links": apply(a.Multipath(of.Multipath{Dst: of.FieldReg(1).All()})),
+	} {
+		if err := c.Send(t.Context(), []of.Message{of.AddFlow(f)}); !errs.Is(err, errs.Invalid) {
+			t.Errorf("%s: %v gives %v", name, f, err)
+		}
+	}
+	if have := flowsOf(t, c); len(have) != 0 {
 		t.Errorf("flows: %v", have)
 	}
 }

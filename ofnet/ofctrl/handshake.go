@@ -1,7 +1,7 @@
 package ofctrl
 
 import (
-	"fmt"
+	"errors"
 
 	of "github.com/contiv/netplugin/libopenflow"
 	"github.com/contiv/netplugin/utils/errs"
@@ -31,7 +31,7 @@ func (c *Conn) handshake(r *messageReader) error {
 		case *of.EchoRequest:
 			err = c.w.send(h.XID, &of.EchoReply{Data: m.Data})
 		case *of.Error:
-			err = fmt.Errorf("switch refused the handshake: %w", m)
+			err = errs.New(errs.Invalid, "switch refused the handshake: %w", m)
 		default:
 			c.async(m)
 		}
@@ -54,9 +54,9 @@ func (c *Conn) awaitHello(r *messageReader) error {
 		}
 		return nil
 	case *of.Error:
-		return fmt.Errorf("switch refused HELLO: %w", m)
+		return errs.New(errs.Invalid, "switch refused HELLO: %w", m)
 	default:
-		return fmt.Errorf("switch began with %s, expected HELLO", m.Type())
+		return errs.New(errs.Invalid, "switch began with %s, expected HELLO", m.Type())
 	}
 }
 
@@ -70,4 +70,16 @@ func (c *Conn) configure() error {
 		return nil
 	}
 	return c.w.send(c.w.xids(1), &of.SetPacketInFormat{Format: of.PacketInFormat2})
+}
+
+// handshakeKind tells a peer that is no switch of ours, which dialling again will not
+// change, from one that is away.
+func handshakeKind(err error) errs.Kind {
+	switch k := errs.KindOf(err); {
+	case k != errs.Other:
+		return k
+	case errors.Is(err, of.ErrMalformed):
+		return errs.Invalid
+	}
+	return errs.Unavailable
 }

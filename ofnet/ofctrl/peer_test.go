@@ -114,12 +114,12 @@ func TestHandshakeFails(t *testing.T) {
 		}, errs.Invalid, "not 1.3"},
 		{"error", func(p *peer) {
 			p.send(1, &of.Error{Code: 1, Data: []byte("go away")})
-		}, errs.Other, "go away"},
-		{"no hello", func(p *peer) { p.send(1, &of.BarrierReply{}) }, errs.Other, "expected HELLO"},
-		{"hangs up", func(p *peer) { p.nc.Close() }, errs.Other, "EOF"},
+		}, errs.Invalid, "go away"},
+		{"no hello", func(p *peer) { p.send(1, &of.BarrierReply{}) }, errs.Invalid, "expected HELLO"},
+		{"hangs up", func(p *peer) { p.nc.Close() }, errs.Unavailable, "EOF"},
 		{"nonsense", func(p *peer) {
 			p.nc.Write([]byte("SSH-2.0-server\r\n")) //nolint:errcheck // the test sees it
-		}, errs.Other, "malformed"},
+		}, errs.Invalid, "malformed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
