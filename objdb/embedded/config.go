@@ -57,12 +57,12 @@ type Config struct {
 
 // Validate reports what is wrong with c, as an error of kind Invalid.
 func (c Config) Validate() error {
-	_, err := c.server()
+	_, err := c.server(newLogger(nil))
 	return err
 }
 
 // server translates c for the etcd library.
-func (c Config) server() (*embed.Config, error) {
+func (c Config) server(log *logger) (*embed.Config, error) {
 	if c.Dir == "" {
 		return nil, errs.New(errs.Invalid, "the store's directory is not set")
 	}
@@ -80,7 +80,7 @@ func (c Config) server() (*embed.Config, error) {
 	e.AutoCompactionRetention = history
 	e.EnableGRPCGateway = false
 	e.UnsafeNoFsync = c.NoSync
-	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger(c.Log))
+	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log.zap())
 	if c.InitialCluster == "" {
 		// Nobody to hold an election with: no peer socket, and a fast clock.
 		e.Name = "single"

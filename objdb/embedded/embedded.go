@@ -22,6 +22,7 @@ const passLeadWithin = 400 * time.Millisecond
 type Server struct {
 	e       *embed.Etcd
 	streams *streams
+	log     *logger
 	once    sync.Once
 }
 
@@ -30,7 +31,8 @@ type Server struct {
 // when the Config is wrong, Unavailable when the member could not start (an address in
 // use, a damaged directory), Timeout when ctx ended first.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	ec, err := cfg.server()
+	log := newLogger(cfg.Log)
+	ec, err := cfg.server(log)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +42,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errs.New(errs.Unavailable, "start the store in %s on %s: %w", cfg.Dir, cfg.ListenClient, err)
 	}
-	s := &Server{e: e, streams: open}
+	s := &Server{e: e, streams: open, log: log}
 	select {
 	case <-e.Server.ReadyNotify():
 		return s, nil
@@ -67,6 +69,7 @@ func (s *Server) Stopped() <-chan struct{} { return s.e.Server.StopNotify() }
 // closed before.
 func (s *Server) Close() {
 	s.once.Do(func() {
+		s.log.closed.Store(true)
 		s.streams.end()
 		s.passLead()
 		// The library's own Close would try to pass the lead for seconds, and wait for

@@ -1,43 +1,67 @@
 package embedded
 
 import (
+	"sync/atomic"
+
 	"github.com/sirupsen/logrus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
-// zapLogger makes a logger for the etcd library that writes into ours. Only errors
-// pass: what etcd calls information is of interest to its own developers.
-func zapLogger(log logrus.FieldLogger) *zap.Logger {
-	if log == nil {
+// logger writes what the etcd library has to say into our log. Only errors pass: what
+// etcd calls information is of interest to its own developers.
+type logger struct {
+	log    logrus.FieldLogger
+	closed *atomic.Bool // errors of a server that is being closed are none
+}
+
+func newLogger(log logrus.FieldLogger) *logger {
+	l := &logger{log: log, closed: &atomic.Bool{}}
+	if log != nil {
+		l.log = log.WithField("component", "store")
+	}
+	return l
+}
+
+func (l *logger) zap() *zap.Logger {
+	if l.log == nil {
 		return zap.NewNop()
 	}
-	return zap.New(&core{log: log.WithField("component", "store")})
+	return zap.New(l)
 }
 
-// core is a zapcore.Core that ends in logrus.
-type core struct{ log logrus.FieldLogger }
-
-func (c *core) Enabled(l zapcore.Level) bool { return l >= zapcore.ErrorLevel }
-func (c *core) Sync() error                  { return nil }
-
-func (c *core) With(fields []zapcore.Field) zapcore.Core {
-	return &core{log: c.log.WithFields(toFields(fields))}
+// Enabled, With, Check, Write and Sync implement zapcore.Core.
+func (l *logger) Enabled(level zapcore.Level) bool {
+	return level >= zapcore.ErrorLevel && !l.closed.Load()
 }
 
-func (c *core) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if c.Enabled(e.Level) {
-		return ce.AddCore(e, c)
+func (l *logger) With(fields []zapcore.Field) zapcore.Core {
+	return &logger{log: l.log.WithFields(toFields(fields)), closed: l.closed}
+}
+
+func (l *logger) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if l.Enabled(e.Level) {
+		return ce.AddCore(e, l)
 	}
 	return ce
 }
 
+// harmless is what etcd reports as an error on the first start of every member.
+const harmless = "failed to update storage version"
+
 // Write logs everything as a warning: whether an error of the store is one of ours is
 // decided where its consequences are met.
-func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	c.log.WithFields(toFields(fields)).Warn(e.Message)
+func (l *logger) Write(e zapcore.Entry, fields []zapcore.Field) error {
+	log := l.log.WithFields(toFields(fields))
+	if e.Message == harmless {
+		log.Debug(e.Message)
+		return nil
+	}
+	log.Warn(e.Message)
 	return nil
 }
+
+func (l *logger) Sync() error { return nil }
 
 func toFields(fields []zapcore.Field) logrus.Fields {
 	enc := zapcore.NewMapObjectEncoder()
