@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/contiv/netplugin/utils/cliconf"
+)
+
+// execute runs the command line and returns its status and what it prints.
+func execute(ctx context.Context, args ...string) (int, string, string) {
+	var out, err bytes.Buffer
+	cmd := command()
+	cmd.Writer, cmd.ErrWriter = &out, &err
+	return cliconf.Run(ctx, cmd, append([]string{"netmaster"}, args...)), out.String(), err.String()
+}
+
+var modes = []string{"--mode", "kubernetes", "--netmode", "vxlan", "--fwdmode", "routing"}
+
+func TestOptions(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args []string
+		env  map[string]string
+		want string
+	}{
+		"infra":                     {[]string{"--infra", "cloud"}, nil, `--infra "cloud" is unknown, expected one of default, aci`},
+		"infra in the environment":  {nil, map[string]string{"INFRA": "cloud"}, `--infra "cloud" is unknown, expected one of default, aci`},
+		"no name":                   {[]string{"--plugin-name="}, nil, "--name is not set, expected the name of a docker driver"},
+		"external address":          {[]string{"--listen-url", "9999"}, nil, `--external-address: "9999" is not host:port`},
+		"external port":             {[]string{"--external-address", "0.0.0.0:99999"}, nil, `--external-address: "0.0.0.0:99999" has port "99999", expected 1 to 65535`},
+		"internal address":          {[]string{"--control-url", "host:1"}, nil, `--internal-address: "host:1" is not an IP address and a port of 1 to 65535`},
+		"internal address of all":   {[]string{"--internal-address", "0.0.0.0:1"}, nil, `--internal-address: "0.0.0.0:1" is not the address of one host`},
+		"lease":                     {[]string{"--leader-lease", "1s"}, nil, "--leader-lease 1s is not between 2s and 5m"},
+		"lease is no duration":      {[]string{"--leader-lease", "5"}, nil, `invalid value "5" for flag -leader-lease: time: missing unit in duration "5"`},
+		"store":                     {[]string{"--store", "redis"}, nil, `--store "redis" is unknown, expected one of embedded, etcd, consul`},
+		"embedded and endpoints":    {[]string{"--store", "embedded", "--etcd", "http://a:1"}, nil, "ambiguous cluster store: --store embedded does not go with --etcd-endpoints"},
+		"embedded on a name":        {[]string{"--store", "embedded", "--store-listen", "here:1"}, nil, `--store embedded: the store's client address: "here:1" is not an IP address and a port`},
+		"peers of a single one":     {[]string{"--store", "embedded", "--store-peer-listen", "127.0.0.1:1"}, nil, "--store-peer-listen does not go without --store-initial-cluster"},
+		"not one of the members":    {[]string{"--store", "embedded", "--store-initial-cluster", "a=10.0.0.1:1", "--store-name", "b"}, nil, `--store embedded: this member (name "b", peer address "") is not in the store's initial cluster "a=10.0.0.1:1"`},
+		"certificate that is not":   {[]string{"--etcd-ca", "/nonexistent", "--external-address", "127.0.0.1:0"}, nil, `--external-address: "127.0.0.1:0" has port "0", expected 1 to 65535`},
+		"the first fault is told":   {[]string{"--mode", "x", "--infra", "cloud"}, nil, `--mode "x" is unknown, expected one of docker, kubernetes, swarm-mode, test`},
+		"unknown option":            {[]string{"--verbose"}, nil, "unknown option --verbose"},
+		"argument that is left out": {[]string{"--store-dir"}, nil, "option --store-dir needs a value"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for k, v := range tt.env {
+				t.Setenv("CONTIV_NETMASTER_"+k, v)
+			}
+			status, _, stderr := execute(t.Context(), slices.Concat(modes, tt.args)...)
+			if want := "netmaster: " + tt.want + " (see netmaster --help)\n"; status != cliconf.ExitUsage || stderr != want {
+				t.Errorf("status %d, stderr %q; want 22, %q", status, stderr, want)
+			}
+		})
+	}
+}
+
+// TestBadStoreFile: an option that only its use shows to be wrong is one all the same.
+func TestBadStoreFile(t *testing.T) {
+	addr := freePorts(t, 1)[0]
+	status, _, stderr := execute(t.Context(), slices.Concat(modes, []string{
+		"--external-address", addr, "--internal-address", addr, "--etcd-ca", filepath.Join(t.TempDir(), "none"), "--log-level", "panic",
+	})...)
+	if status != cliconf.ExitUsage || !strings.Contains(stderr, "certificate authority of etcd: open ") {
+		t.Errorf("status %d, stderr %q", status, stderr)
+	}
+}
+
+func TestAddressInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	addr := l.Addr().String()
+	status, _, stderr := execute(t.Context(), slices.Concat(modes, []string{"--external-address", addr, "--internal-address", addr, "--log-level", "panic"})...)
+	if want := fmt.Sprintf("netmaster: listen on %s: listen tcp %s: bind: address already in use\n", addr, addr); status != cliconf.ExitFailure || stderr != want {
+		t.Errorf("status %d, stderr %q; want 1, %q", status, stderr, want)
+	}
+}
+
+func freePorts(t *testing.T, n int) []string {
+	t.Helper()
+	var out []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		out = append(out, l.Addr().String())
+	}
+	return out
+}
+
+// node is a netmaster of a test.
+type node struct {
+	addr string
+	args []string
+	stop context.CancelFunc
+	done chan string // how it ended
+}
+
+func (n *node) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	n.stop, n.done = cancel, make(chan string, 1)
+	args := slices.Concat(modes, []string{"--external-address", n.addr, "--internal-address", n.addr, "--log-level", "panic"}, n.args)
+	go func() {
+		status, _, stderr := execute(ctx, args...)
+		n.done <- fmt.Sprintf("%d %s", status, stderr)
+	}()
+	t.Cleanup(func() { n.halt(t) })
+}
+
+func (n *node) halt(t *testing.T) {
+	t.Helper()
+	if n.stop == nil {
+		return
+	}
+	began := time.Now()
+	n.stop()
+	n.stop = nil
+	if end := <-n.done; end != "0 " {
+		t.Errorf("netmaster ended with %s", end)
+	}
+	t.Logf("stopped in %s", time.Since(began).Round(time.Millisecond))
+}
+
+func (n *node) do(t *testing.T, method, path, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, "http://"+n.addr+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(text)
+}
+
+func (n *node) ready(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		code, text := n.do(t, http.MethodGet, "/readyz", "")
+		if code == http.StatusOK {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not ready: %d %s", code, text)
+		}
+	}
+}
+
+// TestSingle: one netmaster with its own store, from nothing to a tenant that is there
+// again after a restart.
+func TestSingle(t *testing.T) {
+	ports := freePorts(t, 2)
+	n := &node{addr: ports[0], args: []string{"--store", "embedded", "--store-dir", t.TempDir(), "--store-listen", ports[1]}}
+	n.start(t)
+	n.ready(t)
+	if code, text := n.do(t, http.MethodPost, "/api/v1/tenants/blue/", `{"tenantName":"blue"}`); code != http.StatusOK {
+		t.Fatalf("create tenant: %d %s", code, text)
+	}
+	n.halt(t)
+	n.start(t)
+	n.ready(t)
+	if code, text := n.do(t, http.MethodGet, "/api/v1/tenants/blue/", ""); code != http.StatusOK || !strings.Contains(text, `"tenantName":"blue"`) {
+		t.Errorf("after a restart: %d %s", code, text)
+	}
+}
+
+// TestThree: three netmasters that are a store of three members; each serves, and two go
+// on when the leader stops.
+func TestThree(t *testing.T) {
+	ports := freePorts(t, 9)
+	var (
+		nodes   []*node
+		cluster []string
+	)
+	for i := range 3 {
+		cluster = append(cluster, fmt.Sprintf("m%d=http://%s", i, ports[6+i]))
+	}
+	for i := range 3 {
+		n := &node{addr: ports[i], args: []string{
+			"--store", "embedded", "--store-dir", t.TempDir(), "--store-listen", ports[3+i],
+			"--store-peer-listen", ports[6+i], "--store-name", fmt.Sprintf("m%d", i), "--store-initial-cluster", strings.Join(cluster, ","),
+		}}
+		n.start(t)
+		nodes = append(nodes, n)
+	}
+	var wg sync.WaitGroup
+	for i, n := range nodes {
+		n.ready(t)
+		wg.Go(func() {
+			name := fmt.Sprintf("t%d", i)
+			if code, text := n.do(t, http.MethodPost, "/api/v1/tenants/"+name+"/", fmt.Sprintf(`{"tenantName":%q}`, name)); code != http.StatusOK {
+				t.Errorf("create tenant: %d %s", code, text)
+			}
+		})
+	}
+	wg.Wait()
+	_, text := nodes[0].do(t, http.MethodGet, "/info", "")
+	var info struct {
+		Leader string `json:"leader-ip"`
+	}
+	if err := json.Unmarshal([]byte(text), &info); err != nil {
+		t.Fatalf("/info = %s: %v", text, err)
+	}
+	at := slices.IndexFunc(nodes, func(n *node) bool { return n.addr == info.Leader })
+	if at < 0 {
+		t.Fatalf("nobody is the leader %s", info.Leader)
+	}
+	nodes[at].halt(t)
+	for _, n := range slices.Delete(slices.Clone(nodes), at, at+1) {
+		n.ready(t)
+		code, text := n.do(t, http.MethodGet, "/api/v1/tenants/", "")
+		if code != http.StatusOK || strings.Count(text, `"tenantName":`) != 4 {
+			t.Errorf("tenants after the leader's stop: %d %s", code, text)
+		}
+	}
+}
+
+func TestHelpNamesEveryVariable(t *testing.T) {
+	status, help, _ := execute(t.Context(), "--help")
+	if status != 0 {
+		t.Fatalf("status %d", status)
+	}
+	settings, err := os.ReadFile("../../scripts/systemd/netmaster.env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(settings)) {
+		name, _, ok := strings.Cut(strings.TrimPrefix(line, "#"), "=")
+		if ok && strings.HasPrefix(name, "CONTIV_") && !strings.Contains(help, "$"+name+"]") {
+			t.Errorf("the settings file names %s, which is no option", name)
+		}
+	}
+}
