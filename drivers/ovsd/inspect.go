@@ -121,14 +121,6 @@ func (d *Driver) picture(s *side, rpcPort int) switchPicture {
 	return p
 }
 
-// SetPeers tells the driver the tunnel addresses of the other hosts, for inspection:
-// forwarding follows the endpoints.
-func (d *Driver) SetPeers(peers []netip.Addr) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.peers = peers
-}
-
 func text(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""

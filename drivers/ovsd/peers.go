@@ -1,0 +1,35 @@
+package ovsd
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+)
+
+// discardPort is where a peer throws our datagram away (RFC 863).
+const discardPort = 9
+
+// SetPeers tells the driver the tunnel addresses of the other hosts. Forwarding does
+// not depend on them: it follows the endpoints.
+func (d *Driver) SetPeers(peers []netip.Addr) {
+	d.mu.Lock()
+	fresh := slices.DeleteFunc(slices.Clone(peers), func(p netip.Addr) bool { return slices.Contains(d.peers, p) })
+	d.peers = slices.Clone(peers)
+	d.mu.Unlock()
+	for _, p := range fresh {
+		d.warmUp(p)
+	}
+}
+
+// warmUp has the host resolve a peer's Ethernet address before the first container
+// needs it. The userspace datapath resolves tunnel neighbours itself and drops the
+// packet that made it ask; it learns from the host's own ARP and ND traffic.
+func (d *Driver) warmUp(peer netip.Addr) {
+	local := &net.UDPAddr{IP: d.cfg.VTEP.AsSlice()}
+	conn, err := net.DialUDP("udp", local, net.UDPAddrFromAddrPort(netip.AddrPortFrom(peer, discardPort)))
+	if err != nil {
+		return // the address is not this host's own, or there is no route yet
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte("contiv"))
+}
