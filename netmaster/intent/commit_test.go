@@ -132,6 +132,22 @@ func TestDeadline(t *testing.T) {
 	e.checkConsistent(t)
 }
 
+// hold keeps the writer busy from now on until n requests wait.
+func (e *Engine) hold(ctx context.Context, g *errgroup.Group, n int) {
+	holding := make(chan struct{})
+	g.Go(func() error {
+		_, err := submit[struct{}](ctx, e.writer, true, func(*tx) (reply, error) {
+			close(holding)
+			for len(e.writer.queue) < n && ctx.Err() == nil {
+				runtime.Gosched()
+			}
+			return func(int64) any { return struct{}{} }, nil
+		})
+		return err
+	})
+	<-holding
+}
+
 // TestGroupCommit checks that requests that wait together share a transaction, and
 // that one which the store refuses does not take the others with it.
 func TestGroupCommit(t *testing.T) {
@@ -140,25 +156,17 @@ func TestGroupCommit(t *testing.T) {
 	e, _, stop := lead(t, store)
 	defer stop()
 	e.mustNetwork(t, "n", "10.1.1.0/24")
-	var (
-		commits atomic.Int32
-		first   sync.Once
-	)
+	var commits atomic.Int32
 	poison := state.EndpointRoot + "n.default-c7"
 	store.OnCommit(func(txn objdb.Txn) memory.Fault {
 		commits.Add(1)
-		// The first transaction is held until all others wait for the next one.
-		first.Do(func() {
-			for len(e.writer.queue) < clients-1 {
-				runtime.Gosched()
-			}
-		})
 		if writes(txn, poison) {
 			return memory.Fault{Before: errs.New(errs.Invalid, "the store does not like c7")}
 		}
 		return memory.Fault{}
 	})
 	g, ctx := errgroup.WithContext(t.Context())
+	e.hold(ctx, g, clients)
 	var mu sync.Mutex
 	addrs := map[string]string{}
 	for i := range clients {
@@ -179,12 +187,11 @@ func TestGroupCommit(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	// The first, the shared one that is refused, and its members one by one.
-	if n := commits.Load(); n > clients+1 {
+	// The shared one that is refused, and its members one by one.
+	if n := commits.Load(); n != 1+clients {
 		t.Errorf("%d transactions for %d requests", n, clients)
 	}
 	store.OnCommit(nil)
-	commits.Store(0)
 	e.checkConsistent(t)
 }
 
@@ -195,20 +202,17 @@ func TestMaxOps(t *testing.T) {
 	e, _, stop := lead(t, store)
 	defer stop()
 	e.mustNetwork(t, "n", "10.1.0.0/16")
-	var first sync.Once
 	clients := store.MaxOps()
+	var commits atomic.Int32
 	store.OnCommit(func(txn objdb.Txn) memory.Fault {
-		first.Do(func() {
-			for len(e.writer.queue) < clients-1 {
-				runtime.Gosched()
-			}
-		})
+		commits.Add(1)
 		if len(txn.Then) > store.MaxOps() || len(txn.If) > store.MaxOps() {
 			t.Errorf("a transaction of %d operations and %d comparisons", len(txn.Then), len(txn.If))
 		}
 		return memory.Fault{}
 	})
 	g, ctx := errgroup.WithContext(t.Context())
+	e.hold(ctx, g, clients)
 	for i := range clients {
 		g.Go(func() error {
 			_, err := e.CreateEndpoint(ctx, endpoint("n", "", fmt.Sprint("c", i), ""))
@@ -217,6 +221,9 @@ func TestMaxOps(t *testing.T) {
 	}
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
+	}
+	if n := commits.Load(); n < 2 || n > 4 {
+		t.Errorf("%d transactions for %d endpoints", n, clients)
 	}
 	e.checkConsistent(t)
 }
