@@ -134,6 +134,7 @@ func FuzzParseGroup(f *testing.F) {
 	for _, g := range goldenGroups {
 		f.Add(g)
 	}
+	f.Add("bucket=weight:1")
 	f.Fuzz(func(t *testing.T, s string) {
 		g, err := ParseGroup(s)
 		if err != nil {

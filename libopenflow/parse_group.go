@@ -70,6 +70,9 @@ func parseBucket(s string, t GroupType) (Bucket, error) {
 		case "weight":
 			n, err = parseUint(v, 16)
 			k.Weight = uint16(n)
+			if t != GroupTypeSelect {
+				err = fmt.Errorf("weight: only buckets of type select have one")
+			}
 		case "watch_port":
 			k.WatchPort, err = parsePort(v)
 		case "watch_group":

@@ -81,11 +81,12 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"group_id=x,type=all":               "expected a number of 32 bits",
-		"group_id=1,type=what":              "expected one of all, select, indirect, ff",
-		"group_id=1,what=2":                 "unknown property",
-		"group_id=1,type=all,bucket=fly":    "fly: unknown action",
-		"group_id=1,type=ff,bucket=weight:": "expected a number of 16 bits",
+		"group_id=x,type=all":                   "expected a number of 32 bits",
+		"group_id=1,type=what":                  "expected one of all, select, indirect, ff",
+		"group_id=1,what=2":                     "unknown property",
+		"group_id=1,type=all,bucket=fly":        "fly: unknown action",
+		"group_id=1,type=select,bucket=weight:": "expected a number of 16 bits",
+		"group_id=1,type=ff,bucket=weight:3":    "only buckets of type select",
 	} {
 		_, err := ParseGroup(in)
 		if err == nil || !strings.Contains(err.Error(), want) {
