@@ -9,7 +9,9 @@ JOBS     ?= 2
 PACKAGES ?= ./...
 FUZZTIME ?= 30s
 
+# Binaries and tests are compiled alike, so that nothing is compiled twice.
 export CGO_ENABLED := 0
+export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
@@ -18,7 +20,7 @@ export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
 build: ## build the binaries into bin/
 	@mkdir -p $(BIN)
-	$(GO) build -trimpath -buildvcs=false -ldflags "$$(scripts/version-flags)" -o $(BIN)/ ./cmd/... ./test/lab/contiv-lab
+	$(GO) build -ldflags "$$(scripts/version-flags)" -o $(BIN)/ ./cmd/... ./test/lab/contiv-lab
 
 test: deps build ## run all tests (as root), in less than 30 minutes
 	$(GO) run ./scripts/gotest -p $(JOBS) -timeout 25m $(PACKAGES)
