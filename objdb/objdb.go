@@ -168,7 +168,17 @@ type Store interface {
 	Grant(ctx context.Context, ttl time.Duration) (Lease, error)
 	// Health returns nil when the store answers, or why it does not, in one line.
 	Health(ctx context.Context) error
+	// Close ends the watches, the requests under way, and the refreshing of leases; the
+	// leases end after their time to live.
 	Close() error
+}
+
+// Drainer is implemented by a Store that other processes depend on while it is open,
+// because it serves them.
+type Drainer interface {
+	// Drain prepares for Close: another process takes over what this one does for the
+	// others, if one can. The Store remains usable. It blocks for a moment at most.
+	Drain()
 }
 
 // Leadership is a lock that is held.

@@ -93,9 +93,15 @@ func (d *Daemon) Run(ctx context.Context) error {
 	case err = <-serveErr:
 	case err = <-workErr:
 	}
-	// First the requests being served, then the lead, then, when the others know who
-	// leads now and send nothing here any more, the listeners.
+	// First what the other netmasters need of our store, and the requests being served;
+	// then the lead; then, when the others know who leads now and send nothing here any
+	// more, the listeners.
 	d.seat.change(func(v *view) { v.stopping = true })
+	if store, _ := d.storeState(); store != nil {
+		if s, ok := store.(objdb.Drainer); ok {
+			wg.Go(s.Drain)
+		}
+	}
 	d.within(finishWithin, func(ctx context.Context) {
 		if !d.gate.close(ctx) {
 			d.log.Warn("requests that take long are cut off")
@@ -154,12 +160,15 @@ func (d *Daemon) work(ctx, lead context.Context, led chan<- struct{}) error {
 	wg.Go(func() { d.watchHealth(ctx, store) })
 	wg.Go(func() { d.watchLeader(ctx, store) })
 	wg.Go(func() { d.members.watch(ctx, store) })
+	wg.Go(func() {
+		<-lead.Done()
+		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+		defer cancel()
+		if err := me.Close(bye); err != nil {
+			d.log.WithError(err).Warn("left the registry to find out")
+		}
+	})
 	d.elect(lead, store, me)
-	bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
-	defer cancel()
-	if err := me.Close(bye); err != nil {
-		d.log.WithError(err).Warn("left the registry to find out")
-	}
 	close(led)
 	<-ctx.Done()
 	return nil

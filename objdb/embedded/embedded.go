@@ -15,15 +15,19 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// passLeadWithin bounds how long a stopping member waits for its successor.
-const passLeadWithin = 400 * time.Millisecond
+// How long a stopping member waits for its successor, and for its connections to close.
+const (
+	passLeadWithin = 400 * time.Millisecond
+	closeWithin    = 200 * time.Millisecond
+)
 
 // Server is a running member.
 type Server struct {
 	e       *embed.Etcd
 	streams *streams
 	log     *logger
-	once    sync.Once
+	once    sync.Once // Close
+	passed  sync.Once // Drain
 }
 
 // Start starts a member and returns when the store is ready, which in a cluster of
@@ -71,13 +75,23 @@ func (s *Server) Close() {
 	s.once.Do(func() {
 		s.log.closed.Store(true)
 		s.streams.end()
-		s.passLead()
+		s.Drain()
 		// The library's own Close would try to pass the lead for seconds, and wait for
 		// services that begin only when the server is ready or has stopped.
 		s.e.Server.HardStop()
-		s.e.Close()
+		// Now the data is safe. What is left is to close connections; the library gives
+		// those of the other members a second to become idle, which they do not use.
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			s.e.Close()
+		}()
+		wait(closed, closeWithin)
 	})
 }
+
+// Drain passes the lead of the store on; the member goes on serving.
+func (s *Server) Drain() { s.passed.Do(s.passLead) }
 
 // passLead lets another member lead, if this one does and another is there to take
 // over; without it the others would notice our absence by their election time-out.
@@ -87,10 +101,15 @@ func (s *Server) passLead() {
 		defer close(passed)
 		_ = s.e.Server.TryTransferLeadershipOnShutdown()
 	}()
-	t := time.NewTimer(passLeadWithin)
+	wait(passed, passLeadWithin)
+}
+
+// wait waits for done, but no longer than limit.
+func wait(done <-chan struct{}, limit time.Duration) {
+	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {
-	case <-passed:
+	case <-done:
 	case <-t.C:
 	}
 }
@@ -109,6 +128,10 @@ type owner struct {
 	objdb.Store
 	server *Server
 }
+
+var _ objdb.Drainer = (*owner)(nil)
+
+func (o *owner) Drain() { o.server.Drain() }
 
 func (o *owner) Close() error {
 	err := o.Store.Close()

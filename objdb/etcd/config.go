@@ -33,6 +33,14 @@ const DefaultMaxOps = 128
 // of the server and the time it holds its read lock.
 const pageSize = 10_000
 
+// A member that loses its leader forgets the writes it had passed on, and says so after
+// 7 s. These bound the wait: for a transaction, whose sender then has to find out, and
+// for requests that can simply be repeated.
+const (
+	commitWithin = 3 * time.Second
+	tryWithin    = 2 * time.Second
+)
+
 // Config says where the servers are and who we are to them.
 type Config struct {
 	Endpoints []string // URLs, http or https; all are used

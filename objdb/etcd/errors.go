@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
@@ -61,6 +62,9 @@ func (s *Store) wrap(err error, tried string) error {
 // passing reports whether an error is one that goes away: no leader, no connection,
 // a server that is overrun.
 func passing(err error) bool {
+	if dropped(err) {
+		return true
+	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, rpctypes.ErrNoSpace) {
 		return false
 	}
@@ -71,5 +75,11 @@ func passing(err error) bool {
 // notApplied reports whether a write that failed with err is known not to have
 // happened, and may succeed when it is sent again.
 func notApplied(err error) bool {
-	return errors.Is(err, rpctypes.ErrNoLeader) || errors.Is(err, rpctypes.ErrTooManyRequests)
+	return errors.Is(err, rpctypes.ErrNoLeader) || errors.Is(err, rpctypes.ErrTooManyRequests) || dropped(err)
+}
+
+// dropped recognises the answer of a member that is between two leaders and has thrown
+// a write away. It has no code, only this text.
+func dropped(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "raft proposal dropped")
 }

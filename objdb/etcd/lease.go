@@ -37,9 +37,11 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (objdb.Lease, erro
 	var b backoff
 	for {
 		sent := time.Now()
-		resp, err := s.c.Grant(clientv3.WithRequireLeader(ctx), seconds)
+		try, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), tryWithin)
+		resp, err := s.c.Grant(try, seconds)
+		cancel()
 		// A lease granted without our learning of it just ends, so trying again is safe.
-		if err != nil && passing(err) && s.ctx.Err() == nil && b.wait(ctx) {
+		if err != nil && s.again(ctx, err, &b) {
 			continue
 		}
 		if err != nil {
@@ -108,13 +110,20 @@ func (l *lease) Release(ctx context.Context) error {
 	defer over()
 	var b backoff
 	for {
-		_, err := l.s.c.Revoke(ctx, l.id)
+		try, cancel := context.WithTimeout(ctx, tryWithin)
+		_, err := l.s.c.Revoke(try, l.id)
+		cancel()
 		switch {
 		case err == nil || errors.Is(err, rpctypes.ErrLeaseNotFound):
 			return nil
-		case passing(err) && l.s.ctx.Err() == nil && b.wait(ctx):
+		case l.s.again(ctx, err, &b):
 			continue
 		}
 		return l.s.wrap(err, "release lease")
 	}
+}
+
+// again reports, after a pause, whether a request that may be repeated should be.
+func (s *Store) again(ctx context.Context, err error, b *backoff) bool {
+	return (passing(err) || kind(err) == errs.Timeout) && s.ctx.Err() == nil && b.wait(ctx)
 }

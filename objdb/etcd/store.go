@@ -125,23 +125,38 @@ func (s *Store) Commit(ctx context.Context, txn objdb.Txn) (int64, error) {
 	ctx, over := s.bound(ctx)
 	defer over()
 	cmps, ops := translate(txn)
-	// A member that has lost its cluster says so at once instead of letting us wait.
-	ctx = clientv3.WithRequireLeader(ctx)
 	var b backoff
 	for {
-		resp, err := s.c.Txn(ctx).If(cmps...).Then(ops...).Commit()
+		resp, err := s.txn(ctx, cmps, ops)
 		switch {
 		case err == nil && resp.Succeeded:
 			return resp.Header.Revision, nil
 		case err == nil:
 			return 0, errs.New(errs.Conflict, "commit: %w", objdb.ErrCompareFailed)
-		case s.ctx.Err() == nil && (notApplied(err) || len(ops) == 0 && passing(err)) && b.wait(ctx):
+		case errors.Is(err, rpctypes.ErrLeaseNotFound):
+			return 0, s.wrap(err, "commit")
+		}
+		unknown := kind(err) == errs.Timeout || kind(err) == errs.Unavailable && !notApplied(err)
+		harmless := notApplied(err) || len(ops) == 0 && unknown
+		switch {
+		case harmless && s.ctx.Err() == nil && b.wait(ctx):
 			continue
-		case errs.Is(err, errs.Timeout) || kind(err) == errs.Unavailable && !errors.Is(err, rpctypes.ErrLeaseNotFound):
+		case unknown && ctx.Err() == nil:
+			// Our own time limit is over, not the caller's.
+			return 0, errs.New(errs.Unavailable, "%s: commit, outcome unknown: %w", s.name, err)
+		case unknown:
 			return 0, s.wrap(err, "commit, outcome unknown")
 		}
 		return 0, s.wrap(err, "commit")
 	}
+}
+
+// txn is one try of a transaction.
+func (s *Store) txn(ctx context.Context, cmps []clientv3.Cmp, ops []clientv3.Op) (*clientv3.TxnResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, commitWithin)
+	defer cancel()
+	// A member that has lost its cluster says so at once instead of letting us wait.
+	return s.c.Txn(clientv3.WithRequireLeader(ctx)).If(cmps...).Then(ops...).Commit()
 }
 
 func translate(txn objdb.Txn) ([]clientv3.Cmp, []clientv3.Op) {
