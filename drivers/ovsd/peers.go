@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+
+	"github.com/vishvananda/netlink"
 )
 
 // discardPort is where a peer throws our datagram away (RFC 863).
@@ -23,7 +25,9 @@ func (d *Driver) SetPeers(peers []netip.Addr) {
 
 // warmUp has the host resolve a peer's Ethernet address before the first container
 // needs it. The userspace datapath resolves tunnel neighbours itself and drops the
-// packet that made it ask; it learns from the host's own ARP and ND traffic.
+// packet that made it ask; it learns from the answers to the host's own questions. A
+// host that knows the peer already, from having been asked by it, would ask nothing:
+// it is made to forget.
 func (d *Driver) warmUp(peer netip.Addr) {
 	local := &net.UDPAddr{IP: d.cfg.VTEP.AsSlice()}
 	conn, err := net.DialUDP("udp", local, net.UDPAddrFromAddrPort(netip.AddrPortFrom(peer, discardPort)))
@@ -31,5 +35,8 @@ func (d *Driver) warmUp(peer netip.Addr) {
 		return // the address is not this host's own, or there is no route yet
 	}
 	defer conn.Close()
+	if link := linkWithAddr(d.cfg.VTEP); link != nil {
+		_ = netlink.NeighDel(&netlink.Neigh{LinkIndex: link.Attrs().Index, IP: peer.AsSlice()}) // it may know none
+	}
 	_, _ = conn.Write([]byte("contiv"))
 }
