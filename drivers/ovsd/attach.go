@@ -24,6 +24,9 @@ func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.E
 	if !ok {
 		return drivers.Port{}, errs.New(errs.Invalid, "endpoint %s: unknown encapsulation %d", a.EndpointID, encap)
 	}
+	if err := d.awaitStart(ctx); err != nil {
+		return drivers.Port{}, fmt.Errorf("port for endpoint %s: %w", a.EndpointID, err)
+	}
 	if have, ok := d.attachment(a.EndpointID); ok {
 		if have.Netns == a.Netns && have.IfName == a.IfName && linkExists(have.Port.OVSName) {
 			return have.Port, nil
@@ -50,6 +53,26 @@ func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.E
 		return drivers.Port{}, fmt.Errorf("port %s for endpoint %s: %w", name, a.EndpointID, err)
 	}
 	return port, nil
+}
+
+// awaitStart waits until the bridges are there.
+func (d *Driver) awaitStart(ctx context.Context) error {
+	for {
+		d.mu.Lock()
+		started, why, changed := d.started, d.startErr, d.changed
+		d.mu.Unlock()
+		if started {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if why == nil {
+				why = ctx.Err()
+			}
+			return errs.New(errs.Unavailable, "the bridges are not set up: %w", why)
+		}
+	}
 }
 
 // addEndpointPort puts a veth's end into the bridge, labelled with its endpoint, and

@@ -210,7 +210,7 @@ func (d *Driver) keepBridges(ctx context.Context) error {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
 		err := d.ensureAll(attempt)
 		if err == nil {
-			err = d.saveVRFs(attempt)
+			err = d.saveVRFs(attempt) // a bridge made anew has lost them
 		}
 		cancel()
 		if err == nil || ctx.Err() != nil {

@@ -1,0 +1,211 @@
+// Package contract is the test that every drivers.Driver passes, the real one and the
+// one in memory, so that what is tested with the latter holds with the former.
+package contract
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Env is where drivers under test work.
+type Env struct {
+	// New makes a driver on the same switch as the one before it.
+	New func(t *testing.T) drivers.Driver
+	// Netns makes a container's network namespace and returns its path.
+	Netns func(t *testing.T) string
+	// LinkExists reports whether the container has the interface; nil for a driver
+	// that makes none.
+	LinkExists func(t *testing.T, netns, name string) bool
+}
+
+// Network and Global are what the tests declare.
+var (
+	Global  = drivers.Global{FwdMode: "routing", ARPMode: "proxy", PvtSubnet: netip.MustParsePrefix("172.19.0.0/16")}
+	Network = drivers.Network{
+		ID: "net1.default", Tenant: "default", Name: "net1", Encap: ofnet.VXLAN, Tag: 1, VNI: 10001,
+		Subnet4: netip.MustParsePrefix("10.1.1.0/24"), Gateway4: netip.MustParseAddr("10.1.1.254"),
+	}
+)
+
+// Endpoint is local endpoint number i of Network.
+func Endpoint(i int) drivers.Endpoint {
+	return drivers.Endpoint{
+		ID: fmt.Sprintf("net1.default-c%d", i), Network: Network, Local: true,
+		MAC: ofnet.MAC{2, 2, 10, 1, 1, byte(i)}, IPv4: netip.AddrFrom4([4]byte{10, 1, 1, byte(i)}),
+	}
+}
+
+// Run runs the tests. Each starts with a switch that the ones before have used.
+func Run(t *testing.T, env Env) {
+	t.Run("an endpoint is realised when declared and attached, in any order", func(t *testing.T) {
+		d := start(t, env)
+		for i, declareFirst := range []bool{true, false} {
+			ep := Endpoint(i + 1)
+			if declareFirst {
+				d.SetEndpoint(ep)
+			}
+			if err := d.Realised(brief(t), ep.ID); !errs.Is(err, errs.Timeout) {
+				t.Errorf("realised too early: %v", err)
+			}
+			attach(t, d, ep.ID, env.Netns(t))
+			if !declareFirst {
+				if err := d.Realised(brief(t), ep.ID); !errs.Is(err, errs.Timeout) {
+					t.Errorf("realised before it was declared: %v", err)
+				}
+				d.SetEndpoint(ep)
+			}
+			if err := d.Realised(long(t), ep.ID); err != nil {
+				t.Error(err)
+			}
+			detach(t, d, ep.ID)
+		}
+	})
+	t.Run("attaching again gives the same port", func(t *testing.T) {
+		d := start(t, env)
+		netns := env.Netns(t)
+		first := attach(t, d, "net1.default-c1", netns)
+		if again := attach(t, d, "net1.default-c1", netns); again != first {
+			t.Errorf("%+v, then %+v", first, again)
+		}
+		if env.LinkExists != nil && !env.LinkExists(t, netns, "eth0") {
+			t.Error("the container has no eth0")
+		}
+		if other := attach(t, d, "net1.default-c2", env.Netns(t)); other.OVSName == first.OVSName {
+			t.Errorf("two endpoints share port %s", other.OVSName)
+		}
+		detach(t, d, "net1.default-c1")
+		detach(t, d, "net1.default-c2")
+	})
+	t.Run("detaching is idempotent and leaves nothing", func(t *testing.T) {
+		d := start(t, env)
+		netns := env.Netns(t)
+		attach(t, d, "net1.default-c1", netns)
+		for range 3 {
+			detach(t, d, "net1.default-c1")
+		}
+		if left := d.Attachments(); len(left) != 0 {
+			t.Errorf("left: %+v", left)
+		}
+		if env.LinkExists != nil && env.LinkExists(t, netns, "eth0") {
+			t.Error("the container still has eth0")
+		}
+	})
+	t.Run("removing a declaration keeps the port", func(t *testing.T) {
+		d := start(t, env)
+		ep := Endpoint(1)
+		d.SetEndpoint(ep)
+		attach(t, d, ep.ID, env.Netns(t))
+		d.RemoveEndpoint(ep.ID)
+		if len(d.Attachments()) != 1 {
+			t.Errorf("attachments: %+v", d.Attachments())
+		}
+		if err := d.Realised(brief(t), ep.ID); !errs.Is(err, errs.Timeout) {
+			t.Errorf("realised although it is no longer declared: %v", err)
+		}
+		detach(t, d, ep.ID)
+	})
+	t.Run("an attachment keeps what it was made for", func(t *testing.T) {
+		d := start(t, env)
+		netns := env.Netns(t)
+		port := attach(t, d, "net1.default-c1", netns)
+		want := drivers.Attachment{EndpointID: "net1.default-c1", ContainerID: "c1", IfName: "eth0", Netns: netns, Port: port}
+		if got := d.Attachments(); len(got) != 1 || got[0] != want {
+			t.Errorf("attachments %+v, expected %+v", got, want)
+		}
+		detach(t, d, "net1.default-c1")
+	})
+	t.Run("many at once", func(t *testing.T) {
+		d := start(t, env)
+		const n = 8
+		type result struct {
+			port drivers.Port
+			err  error
+		}
+		results := make(chan result)
+		for i := range n {
+			ep := Endpoint(i + 1)
+			netns := env.Netns(t)
+			d.SetEndpoint(ep)
+			go func() {
+				port, err := d.Attach(long(t), attachment(ep.ID, netns), ofnet.VXLAN, 1)
+				if err == nil {
+					err = d.Realised(long(t), ep.ID)
+				}
+				results <- result{port, err}
+			}()
+		}
+		ports := map[string]bool{}
+		for range n {
+			r := <-results
+			if r.err != nil {
+				t.Error(r.err)
+			}
+			ports[r.port.OVSName] = true
+		}
+		if len(ports) != n {
+			t.Errorf("%d different ports for %d endpoints", len(ports), n)
+		}
+		for i := range n {
+			detach(t, d, Endpoint(i+1).ID)
+		}
+	})
+}
+
+// start runs a driver with the network declared until the test ends.
+func start(t *testing.T, env Env) drivers.Driver {
+	t.Helper()
+	d := env.New(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = d.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	d.SetGlobal(Global)
+	d.SetNetwork(Network)
+	d.Complete()
+	for deadline := time.Now().Add(20 * time.Second); d.Ready() != nil; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(d.Ready())
+		}
+	}
+	return d
+}
+
+func attachment(endpointID, netns string) drivers.Attachment {
+	return drivers.Attachment{EndpointID: endpointID, ContainerID: "c1", IfName: "eth0", Netns: netns}
+}
+
+func attach(t *testing.T, d drivers.Driver, endpointID, netns string) drivers.Port {
+	t.Helper()
+	port, err := d.Attach(long(t), attachment(endpointID, netns), ofnet.VXLAN, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func detach(t *testing.T, d drivers.Driver, endpointID string) {
+	t.Helper()
+	if err := d.Detach(long(t), endpointID); err != nil {
+		t.Fatal(err)
+	}
+	d.RemoveEndpoint(endpointID)
+}
+
+func brief(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func long(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}

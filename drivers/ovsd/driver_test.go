@@ -1,0 +1,326 @@
+package ovsd
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/sirupsen/logrus"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/drivers/contract"
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+)
+
+// insideEnv names the directory of the switch a test process inside the switch's
+// network namespace works with. Links and ports then never touch the machine's own.
+const insideEnv = "CONTIV_TEST_OVS_DIR"
+
+// TestInNamespace runs the tests named Inside… in the network namespace of a switch.
+func TestInNamespace(t *testing.T) {
+	if os.Getenv(insideEnv) != "" {
+		return
+	}
+	sw := ovstest.Start(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInside", "-test.v")
+	cmd.Env = append(os.Environ(), insideEnv+"="+sw.RunDir())
+	var out []byte
+	var err error
+	sw.InNamespace(func() { out, err = cmd.CombinedOutput() })
+	if err != nil || !strings.Contains(string(out), "PASS: TestInsideContract") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// inside returns the switch's directory, or false in the process outside.
+func inside() (string, bool) {
+	dir := os.Getenv(insideEnv)
+	return dir, dir != ""
+}
+
+func testConfig(dir string) Config {
+	log := logrus.New()
+	log.SetLevel(logrus.PanicLevel)
+	return Config{
+		HostLabel: "host1", OVSDB: "unix:" + dir + "/db.sock", Datapath: "netdev",
+		VTEP: netip.MustParseAddr("192.168.60.10"), Log: log,
+	}
+}
+
+func TestInsideContract(t *testing.T) {
+	dir, ok := inside()
+	if !ok {
+		return
+	}
+	contract.Run(t, contract.Env{
+		New: func(t *testing.T) drivers.Driver {
+			d, err := New(testConfig(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		},
+		Netns: newNetns,
+		LinkExists: func(t *testing.T, netns, name string) bool {
+			found := false
+			if err := ns.WithNetNSPath(netns, func(ns.NetNS) error { found = linkExists(name); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			return found
+		},
+	})
+}
+
+// A driver that starts finds what its predecessor left and sends nothing.
+func TestInsideRestart(t *testing.T) {
+	dir, ok := inside()
+	if !ok {
+		return
+	}
+	first, stop := runDriver(t, testConfig(dir))
+	other := contract.Network
+	other.ID, other.Tenant, other.VNI, other.Tag = "net1.red", "red", 10002, 2
+	declare := func(d *Driver, redFirst bool) {
+		networks := []drivers.Network{contract.Network, other}
+		if redFirst {
+			slices.Reverse(networks)
+		}
+		d.SetGlobal(contract.Global)
+		for _, n := range networks {
+			d.SetNetwork(n)
+		}
+		d.SetEndpoint(contract.Endpoint(1))
+		red := contract.Endpoint(2)
+		red.ID, red.Network, red.Local, red.VTEP = "net1.red-c2", other, false, netip.MustParseAddr("192.168.60.11")
+		d.SetEndpoint(red)
+		d.Complete()
+	}
+	declare(first, false)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	id := contract.Endpoint(1).ID
+	port, err := first.Attach(ctx, drivers.Attachment{EndpointID: id, ContainerID: "c1", IfName: "eth0", Netns: newNetns(t)}, ofnet.VXLAN, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Realised(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, first)
+	eventually(t, func() bool { return !first.vrfsUnsaved() })
+	stop()
+
+	second, stop := runDriver(t, testConfig(dir))
+	declare(second, true) // the other tenant first: its VRF keeps its number all the same
+	ready(t, second)
+	if err := second.Realised(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	if sent := second.sides[ofnet.VXLAN].sw.Status().Sent; sent != 0 {
+		t.Errorf("%d flow-mods sent by a driver that found everything in place", sent)
+	}
+	if got := second.Attachments(); len(got) != 1 || got[0].Port.OVSName != port.OVSName {
+		t.Errorf("attachments %+v, expected %s", got, port.OVSName)
+	}
+	if a, b := first.sides[ofnet.VXLAN].round, second.sides[ofnet.VXLAN].round; b != a+1 {
+		t.Errorf("round %d after %d", b, a)
+	}
+	if err := second.Detach(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+}
+
+// Somebody removes our bridges: they come back, with what belongs in them.
+func TestInsideBridgeRemoved(t *testing.T) {
+	dir, ok := inside()
+	if !ok {
+		return
+	}
+	d, stop := runDriver(t, testConfig(dir))
+	defer stop()
+	d.SetGlobal(contract.Global)
+	d.SetNetwork(contract.Network)
+	d.Complete()
+	ready(t, d)
+	if out, err := exec.CommandContext(t.Context(), "ovs-vsctl", "--db=unix:"+dir+"/db.sock", "del-br", VXLANBridge).CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	eventually(t, func() bool {
+		_, _, bridge := d.find("Bridge", "name", VXLANBridge)
+		_, _, tunnel := d.find("Interface", "name", tunnelName)
+		return bridge && tunnel && d.Ready() == nil
+	})
+}
+
+func TestInsideCleanup(t *testing.T) {
+	dir, ok := inside()
+	if !ok {
+		return
+	}
+	d, stop := runDriver(t, testConfig(dir))
+	d.SetGlobal(contract.Global)
+	d.SetNetwork(contract.Network)
+	d.Complete()
+	ready(t, d)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	port, err := d.Attach(ctx, drivers.Attachment{EndpointID: "net1.default-x", ContainerID: "x", IfName: "eth0", Netns: newNetns(t)}, ofnet.VXLAN, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	foreign := func(args ...string) {
+		if out, err := exec.CommandContext(ctx, "ovs-vsctl", append([]string{"--db=unix:" + dir + "/db.sock"}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v %s", err, out)
+		}
+	}
+	foreign("add-br", "not-ours", "--", "set", "bridge", "not-ours", "datapath_type=netdev")
+	defer foreign("--if-exists", "del-br", "not-ours")
+	for _, dry := range []bool{true, false} {
+		var said []string
+		if err := Cleanup(ctx, testConfig(dir), dry, func(s string) { said = append(said, s) }); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(said)
+		want := []string{"bridge " + VLANBridge, "bridge " + VXLANBridge, "link " + port.OVSName}
+		if !slices.Equal(said, want) {
+			t.Errorf("dry run %t: %q, expected %q", dry, said, want)
+		}
+	}
+	if linkExists(port.OVSName) {
+		t.Errorf("%s is still there", port.OVSName)
+	}
+	out, err := exec.CommandContext(ctx, "ovs-vsctl", "--db=unix:"+dir+"/db.sock", "list-br").CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "not-ours" {
+		t.Errorf("bridges left: %q, %v", out, err)
+	}
+}
+
+// runDriver runs a driver; stop ends it and waits for that.
+func runDriver(t *testing.T, cfg Config) (d *Driver, stop func()) {
+	t.Helper()
+	d, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = d.Run(ctx) }()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return d, stop
+}
+
+func ready(t *testing.T, d *Driver) {
+	t.Helper()
+	eventually(t, func() bool { return d.Ready() == nil })
+}
+
+func eventually(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it never happened")
+		}
+	}
+}
+
+// newNetns makes a network namespace that goes with the test.
+func newNetns(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "netns")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		err := unix.Unshare(unix.CLONE_NEWNET)
+		if err == nil {
+			err = unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), path, "", unix.MS_BIND, "")
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
+	return path
+}
+
+func TestInsideUplinks(t *testing.T) {
+	dir, ok := inside()
+	if !ok {
+		return
+	}
+	for _, name := range []string{"up1", "up2"} {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = name
+		if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: name + "p"}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = removeLink(name) })
+	}
+	cfg := testConfig(dir)
+	members := func(d *Driver) (all []string) {
+		for _, m := range d.uplinkPorts() {
+			all = append(all, strings.Join(m, "+"))
+		}
+		slices.Sort(all)
+		return all
+	}
+	for _, c := range []struct{ uplinks, want []string }{
+		{[]string{"up1"}, []string{"up1"}},
+		{[]string{"up1"}, []string{"up1"}},            // again: kept
+		{[]string{"up2", "up1"}, []string{"up1+up2"}}, // a bond
+		{[]string{"up2"}, []string{"up2"}},            // and back
+		{nil, nil},
+	} {
+		cfg.Uplinks = c.uplinks
+		d, stop := runDriver(t, cfg)
+		d.SetGlobal(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
+		d.Complete()
+		ready(t, d)
+		eventually(t, func() bool { return slices.Equal(members(d), c.want) })
+		stop()
+	}
+	cfg.Uplinks = []string{"nowhere"}
+	d, stop := runDriver(t, cfg)
+	defer stop()
+	eventually(t, func() bool { err := d.Ready(); return err != nil && strings.Contains(err.Error(), "nowhere: no such interface") })
+}
+
+func TestAtLeast(t *testing.T) {
+	for version, want := range map[string]bool{"2.17.0": true, "2.16.9": false, "3.1.0": true, "2.9": false, "": false, "x": false} {
+		if got := atLeast(version, 2, 17); got != want {
+			t.Errorf("%q: %t", version, got)
+		}
+	}
+}
+
+func TestPortNumbersAreUnique(t *testing.T) {
+	n := numbers{reserved: map[int]bool{}}
+	used := map[int]bool{2: true}
+	seen := map[int]bool{}
+	for range 5 {
+		got, release := n.reserve(func(i int) bool { return used[i] })
+		if seen[got] || used[got] {
+			t.Errorf("number %d twice", got)
+		}
+		seen[got] = true
+		release()
+	}
+}
