@@ -63,6 +63,9 @@ func (s *Space) Check(addr netip.Addr) error {
 	if s.usable(addr) {
 		return nil
 	}
+	if addr.Is6() && !s.cfg.Subnet6.IsValid() {
+		return errs.New(errs.Invalid, "requested address is out of range: %s, network %s has no IPv6 subnet", addr, s.cfg.Name)
+	}
 	if addr.Is6() {
 		return errs.New(errs.Invalid, "requested address is out of range: %s is no host address of %s in network %s",
 			addr, s.cfg.Subnet6, s.cfg.Name)
