@@ -143,8 +143,10 @@ func TestInfraNetworks(t *testing.T) {
 		{"POST", create, host, 200, `~"id":"infra.default-host1","netID":"infra.default","endpointID":"host1"`},
 		{"POST", create, native, 200, `~"id":"host1-native-intf"`},
 		{"POST", create, `{"TenantName":"default","NetworkName":"infra"}`, 500, `ConfigEP names neither Container nor Host`},
-		{"POST", create, `{"TenantName":"default","NetworkName":"infra","ConfigEP":{"Container":"x","IPv6Address":"2001:db8::1"}}`, 500,
-			`requested address is out of range: 2001:db8::1, network infra.default has no IPv6 subnet`},
+		{
+			"POST", create, `{"TenantName":"default","NetworkName":"infra","ConfigEP":{"Container":"x","IPv6Address":"2001:db8::1"}}`, 500,
+			`requested address is out of range: 2001:db8::1, network infra.default has no IPv6 subnet`,
+		},
 		{"DELETE", networkPath + "default:infra/", "", 200, `"default:infra"`},
 		net, // its addresses are all free again
 		{"GET", inspect + "networks/default:infra/", "", 200, `~"allocatedIPAddresses":"10.1.1.1","availableIPAddresses":"10.1.1.2-10.1.1.254"`},
