@@ -11,7 +11,7 @@ var mayImport = map[string][]string{
 	},
 	"netmaster":   {"contivmodel", "state", "objdb", "utils"},
 	"netplugin":   {"mgmtfn", "contivmodel", "state", "drivers", "ofnet", "ovsdb", "objdb", "libopenflow", "utils"},
-	"mgmtfn":      {"netplugin", "contivmodel", "state", "drivers", "objdb", "utils"},
+	"mgmtfn":      {"netplugin", "contivmodel", "state", "drivers", "ofnet", "objdb", "utils"},
 	"contivmodel": {"state", "objdb", "utils"},
 	"state":       {"objdb", "utils"},
 	"drivers":     {"state", "ofnet", "ovsdb", "libopenflow", "utils"},
