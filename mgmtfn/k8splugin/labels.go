@@ -12,7 +12,8 @@ import (
 	"github.com/sirupsen/logrus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
@@ -69,21 +70,25 @@ func PlacerFromFile(path string, log logrus.FieldLogger) (func(context.Context, 
 	case c.Cert == "":
 		cfg.BearerTokenFile = serviceAccountToken // re-read by the client as it rotates
 	}
-	clientset, err := kubernetes.NewForConfig(cfg)
+	// Labels and UID are all that is needed; the client of the whole API would cost the
+	// agent tens of megabytes.
+	client, err := metadata.NewForConfig(cfg)
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "%s: %w", path, err)
 	}
 	return func(ctx context.Context, req cniapi.PodRequest) (Place, error) {
-		return podPlace(ctx, clientset, req)
+		return podPlace(ctx, client, req)
 	}, nil
 }
 
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
 // podPlace reads the labels of the very pod the call is about: a pod of the same name
 // but another UID is not it.
-func podPlace(ctx context.Context, api kubernetes.Interface, req cniapi.PodRequest) (Place, error) {
+func podPlace(ctx context.Context, api metadata.Interface, req cniapi.PodRequest) (Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	pod, err := api.CoreV1().Pods(req.Namespace).Get(ctx, req.Name, metav1.GetOptions{})
+	pod, err := api.Resource(pods).Namespace(req.Namespace).Get(ctx, req.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return Place{}, errs.New(errs.NotFound, "pod %s/%s: page not found", req.Namespace, req.Name)
