@@ -77,21 +77,23 @@ func New(cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	options := []grpc.DialOption{
+		grpc.WithConnectParams(reconnect),
+		grpc.WithChainUnaryInterceptor(waitForReadyUnary),
+		grpc.WithChainStreamInterceptor(waitForReadyStream),
+	}
+	if cfg.User != "" {
+		l := &login{user: cfg.User, password: cfg.Password}
+		options = append(options, grpc.WithChainUnaryInterceptor(l.unary), grpc.WithChainStreamInterceptor(l.stream))
+	}
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: cfg.Endpoints,
 		TLS:       tlsConfig,
-		Username:  cfg.User,
-		Password:  cfg.Password,
 		// A peer that vanished without a word is noticed after 10 + 3 s.
-		DialTimeout:          5 * time.Second,
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 3 * time.Second,
 		Logger:               zap.NewNop(), // what goes wrong reaches us as errors
-		DialOptions: []grpc.DialOption{
-			grpc.WithConnectParams(reconnect),
-			grpc.WithChainUnaryInterceptor(waitForReadyUnary),
-			grpc.WithChainStreamInterceptor(waitForReadyStream),
-		},
+		DialOptions:          options,
 	})
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "etcd at %s: %w", strings.Join(cfg.Endpoints, ","), err)

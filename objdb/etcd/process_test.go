@@ -15,6 +15,7 @@ import (
 // process is Debian's etcd server, with its data in a directory of the test.
 type process struct {
 	dir, client, peer string
+	scheme            string
 	args              []string
 	cmd               *exec.Cmd
 	log               bytes.Buffer
@@ -22,7 +23,7 @@ type process struct {
 
 func newProcess(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{dir: filepath.Join(t.TempDir(), "data"), client: freePort(t), peer: freePort(t), args: args}
+	p := &process{dir: filepath.Join(t.TempDir(), "data"), client: freePort(t), peer: freePort(t), scheme: "http", args: args}
 	t.Cleanup(func() {
 		p.stop(t, syscall.SIGKILL)
 		if t.Failed() {
@@ -42,7 +43,7 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func (p *process) url() string { return "http://" + p.client }
+func (p *process) url() string { return p.scheme + "://" + p.client }
 
 func (p *process) start(t *testing.T) {
 	t.Helper()
