@@ -1,0 +1,147 @@
+package systemtests
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/contiv/netplugin/test/lab"
+)
+
+// leader asks the netmaster of a host who leads; "" while nobody does.
+func (c cluster) leader(from string) string {
+	c.t.Helper()
+	h, err := c.Host(from)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	resp, err := h.HTTP().Get("http://127.0.0.1:9999/info")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var info struct {
+		Leader string `json:"leader-ip"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&info); err != nil {
+		return "" // there is an error text instead
+	}
+	for _, h := range c.Hosts() {
+		if info.Leader == h.ControlIP()+":9999" {
+			return h.Name
+		}
+	}
+	return ""
+}
+
+// eventually tries until it succeeds, for half a minute.
+func (c cluster) eventually(what string, try func() error) {
+	c.t.Helper()
+	var err error
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if err = try(); err == nil {
+			return
+		}
+	}
+	c.t.Fatalf("%s: %v", what, err)
+}
+
+// TestThreeMasters: any one of three may go, by itself or with its host's network.
+func TestThreeMasters(t *testing.T) {
+	c := up(t, lab.Config{Hosts: 3, Masters: 3})
+	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254")
+	a, b := c.attach("host1", "a", "net"), c.attach("host2", "b", "net")
+	c.reaches("a", b.IPv4)
+	leader := c.leader("host1")
+	if leader == "" {
+		t.Fatal("nobody leads")
+	}
+	t.Run("the leader stops and comes back", func(t *testing.T) {
+		c := cluster{c.Lab, t}
+		h, err := c.Host(leader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.StopDaemon(t.Context(), "netmaster", syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		c.netctl("net", "create", "second", "--subnet=30.1.1.0/24")
+		c.attach("host3", "second", "second")
+		if err := h.StartDaemon(t.Context(), "netmaster"); err != nil {
+			t.Fatal(err)
+		}
+		if out := c.run(leader, "netctl --netmaster http://127.0.0.1:9999 net ls -q"); !strings.Contains(out, "second") {
+			t.Errorf("networks seen through the one that came back: %q", out)
+		}
+	})
+	t.Run("the leader is killed", func(t *testing.T) {
+		c := cluster{c.Lab, t}
+		c.restart(c.leader("host1"), "netmaster", syscall.SIGKILL)
+		c.eventually("create a network", func() error {
+			_, err := c.NetctlOutput(t.Context(), "net", "create", "third", "--subnet=40.1.1.0/24")
+			return err
+		})
+	})
+	t.Run("the leader's control network is cut", func(t *testing.T) {
+		c := cluster{c.Lab, t}
+		leader := c.leader("host1")
+		other := "host1"
+		if leader == other {
+			other = "host2"
+		}
+		noneLost := c.watch("a", b.IPv4)
+		if err := c.Partition(t.Context(), leader, "control"); err != nil {
+			t.Fatal(err)
+		}
+		c.eventually("create a network at the others", func() error {
+			_, err := c.Output(t.Context(), other, "netctl", "--netmaster", "http://127.0.0.1:9999", "net", "create", "fourth", "--subnet=50.1.1.0/24")
+			return err
+		})
+		if err := c.Heal(t.Context(), leader, "control"); err != nil {
+			t.Fatal(err)
+		}
+		c.ready(leader, "netmaster")
+		c.eventually("see it where the leader was", func() error {
+			out, err := c.Output(t.Context(), leader, "netctl", "--netmaster", "http://127.0.0.1:9999", "net", "ls", "-q")
+			if err == nil && !strings.Contains(out, "fourth") {
+				err = fmt.Errorf("networks are %q", out)
+			}
+			return err
+		})
+		noneLost()
+		c.reaches("b", a.IPv4)
+	})
+}
+
+// TestExternalStore: the store is an etcd of its own, which may be away for a while.
+func TestExternalStore(t *testing.T) {
+	c := up(t, lab.Config{Hosts: 2, Store: lab.StoreEtcd})
+	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254")
+	c.attach("host1", "a", "net")
+	b := c.attach("host2", "b", "net")
+	c.reaches("a", b.IPv4)
+	noneLost := c.watch("a", b.IPv4)
+	h := c.Hosts()[0]
+	if err := h.StopDaemon(t.Context(), "etcd", syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := c.NetctlOutput(t.Context(), "net", "create", "none", "--subnet=30.1.1.0/24"); err == nil {
+		t.Errorf("a network was created without a store: %s", out)
+	}
+	if err := h.StartDaemon(t.Context(), "etcd"); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("create a network", func() error {
+		_, err := c.NetctlOutput(t.Context(), "net", "create", "later", "--subnet=40.1.1.0/24")
+		return err
+	})
+	c.eventually("attach a container", func() error {
+		_, err := c.Attach(t.Context(), lab.Attachment{Host: "host2", Name: "later", Network: "later"})
+		return err
+	})
+	noneLost()
+	c.ready("host2", "netplugin")
+}
