@@ -169,6 +169,39 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
+// TestLargeCatchUp: changes of many megabytes that happened while a watch was cut off
+// arrive, in pieces on the wire, but each revision whole, and without a snapshot.
+func TestLargeCatchUp(t *testing.T) {
+	f := newFixture(t)
+	f.put(t, "a", "1")
+	f.until(t, "a", "1")
+	address := f.p.client
+	f.p.stop(t, syscall.SIGTERM)
+	f.p.client = freePort(t)
+	f.p.start(t)
+	other := connect(t, etcd.Config{Endpoints: []string{f.p.url()}})
+	big := strings.Repeat("x", 400<<10)
+	for i := range 12 {
+		if _, err := other.Commit(f.ctx, objdb.Txn{Then: []objdb.Op{
+			objdb.Put(root+"big1", fmt.Append(nil, i, big)), objdb.Put(root+"big2", fmt.Append(nil, i, big)), objdb.Put(root+"n", fmt.Append(nil, i)),
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.p.stop(t, syscall.SIGTERM)
+	f.p.client = address
+	f.p.start(t)
+	f.until(t, "n", "11")
+	for _, name := range []string{"big1", "big2"} {
+		if got := f.replica.Content(root)[name]; got != "11 "+big && got != "11"+big {
+			t.Errorf("%s has %d bytes, beginning %.10q", name, len(got), got)
+		}
+	}
+	if f.replica.Snapshots != 1 {
+		t.Errorf("%d snapshots, want 1", f.replica.Snapshots)
+	}
+}
+
 // TestDataLoss: a store that comes back empty, or with another history that is as long
 // as the lost one, makes a watch begin anew.
 func TestDataLoss(t *testing.T) {
