@@ -26,16 +26,24 @@ func (c *bridgeChannel) Dump(ctx context.Context, yield func(of.Flow)) error {
 	})
 }
 
-func (c *bridgeChannel) Apply(ctx context.Context, changes []FlowChange) error {
-	mods := make([]of.Message, len(changes))
-	for i, ch := range changes {
-		if ch.Remove {
-			mods[i] = of.DeleteFlow(ch.Flow.Key())
-		} else {
-			mods[i] = of.AddFlow(ch.Flow)
-		}
-	}
-	err := c.conn.Bundle(ctx, mods)
+func (c *bridgeChannel) DumpGroups(ctx context.Context) ([]of.Group, error) {
+	return c.conn.DumpGroups(ctx)
+}
+
+func (c *bridgeChannel) DumpMeters(ctx context.Context) ([]of.Meter, error) {
+	return c.conn.DumpMeters(ctx)
+}
+
+func (c *bridgeChannel) Apply(ctx context.Context, mods []of.Message) error {
+	return judge(c.conn.Bundle(ctx, mods))
+}
+
+func (c *bridgeChannel) Send(ctx context.Context, mods []of.Message) error {
+	return judge(c.conn.Send(ctx, mods))
+}
+
+// judge tells a refusal from a broken channel.
+func judge(err error) error {
 	var refused *ofctrl.MessageError
 	if errors.As(err, &refused) {
 		return &Refused{err}

@@ -20,7 +20,7 @@
 //
 // # Reconciling
 //
-// A Switch holds, per object, the flows that are wanted. It dumps what the bridge has
+// A Switch holds, per object, the flows, groups and meters that are wanted. It dumps what the bridge has
 // when it connects, and sends only the difference, as bundles that apply whole or not
 // at all. So an agent that restarts, or a channel that breaks, costs no packet.
 package ofnet

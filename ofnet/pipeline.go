@@ -60,27 +60,27 @@ func (p *Pipeline) Mode() string { return p.mode }
 func (p *Pipeline) Tables() []string { return p.names }
 
 // Fixed returns the flows that stand whatever objects there are.
-func (p *Pipeline) Fixed() []of.Flow {
+func (p *Pipeline) Fixed() Program {
 	flows := p.collect("fixed", func(f feature) []row { return f.fixed(p) })
 	for i := range p.names { // an explicit miss counts what is dropped
 		flows = append(flows, of.Flow{Table: uint8(i), Priority: prioMiss, Cookie: cookie(p.set.Round, 0, "miss")})
 	}
-	return dedupe(flows)
+	return Program{Flows: dedupe(flows)}
 }
 
 // Network returns the flows of a network.
-func (p *Pipeline) Network(n Network) []of.Flow {
-	return p.collect(n.ID, func(f feature) []row { return f.network(p, n) })
+func (p *Pipeline) Network(n Network) Program {
+	return Program{Flows: p.collect(n.ID, func(f feature) []row { return f.network(p, n) })}
 }
 
 // Endpoint returns the flows of an endpoint.
-func (p *Pipeline) Endpoint(e Endpoint) []of.Flow {
-	return p.collect(e.ID, func(f feature) []row { return f.endpoint(p, e) })
+func (p *Pipeline) Endpoint(e Endpoint) Program {
+	return Program{Flows: p.collect(e.ID, func(f feature) []row { return f.endpoint(p, e) })}
 }
 
 // Uplink returns the flows of an uplink port.
-func (p *Pipeline) Uplink(u Uplink) []of.Flow {
-	return p.collect(u.Name, func(f feature) []row { return f.uplink(p, u) })
+func (p *Pipeline) Uplink(u Uplink) Program {
+	return Program{Flows: p.collect(u.Name, func(f feature) []row { return f.uplink(p, u) })}
 }
 
 func (p *Pipeline) collect(object string, rows func(feature) []row) []of.Flow {

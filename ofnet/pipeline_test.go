@@ -19,7 +19,6 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const testTunnelPort = 65000
 
-
 // The objects of the golden files and of the traces: two networks of one tenant, one
 // of another tenant with the same subnet; endpoints here and on another host.
 var (
@@ -80,7 +79,7 @@ func TestGoldenFlows(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		p     *Pipeline
-		flows []of.Flow
+		flows Program
 	}{
 		{"vrouter_fixed", r, r.Fixed()},
 		{"vrouter_network", r, r.Network(vxNet1)},
@@ -100,9 +99,15 @@ func TestGoldenFlows(t *testing.T) {
 }
 
 // render lists flows with the names of their tables.
-func render(p *Pipeline, flows []of.Flow) string {
+func render(p *Pipeline, program Program) string {
 	var b strings.Builder
-	flows = slices.Clone(flows)
+	for _, m := range program.Meters {
+		b.WriteString(m.String() + "\n")
+	}
+	for _, g := range program.Groups {
+		b.WriteString(g.String() + "\n")
+	}
+	flows := slices.Clone(program.Flows)
 	slices.SortStableFunc(flows, func(a, b of.Flow) int { return int(a.Table) - int(b.Table) })
 	last := -1
 	for _, f := range flows {
@@ -146,8 +151,8 @@ func TestModesThatDoNotExist(t *testing.T) {
 func TestFlowsAreUnique(t *testing.T) {
 	r := vrouter(t)
 	seen := map[of.FlowKey]string{}
-	add := func(owner string, flows []of.Flow) {
-		for _, f := range flows {
+	add := func(owner string, p Program) {
+		for _, f := range p.Flows {
 			if other, dup := seen[f.Key()]; dup {
 				t.Errorf("%s and %s both want %s", owner, other, f)
 			}

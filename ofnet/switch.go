@@ -3,14 +3,13 @@ package ofnet
 import (
 	"context"
 	"errors"
-	"fmt"
+	"iter"
 	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
 
 	of "github.com/contiv/netplugin/libopenflow"
-	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -27,17 +26,15 @@ type SwitchConfig struct {
 type Channel interface {
 	// Dump calls yield for every flow the bridge has.
 	Dump(ctx context.Context, yield func(of.Flow)) error
-	// Apply carries the changes out in order, all or none. The error is a *Refused
-	// when the bridge did not accept one of them.
-	Apply(ctx context.Context, changes []FlowChange) error
+	DumpGroups(ctx context.Context) ([]of.Group, error)
+	DumpMeters(ctx context.Context) ([]of.Meter, error)
+	// Apply carries flow-mods and group-mods out in order, all or none. The error is
+	// a *Refused when the bridge did not accept one of them.
+	Apply(ctx context.Context, mods []of.Message) error
+	// Send is Apply for what cannot be part of a bundle, one by one.
+	Send(ctx context.Context, mods []of.Message) error
 	Done() <-chan struct{}
 	Close() error
-}
-
-// FlowChange adds (or replaces) or removes one flow.
-type FlowChange struct {
-	Flow   of.Flow
-	Remove bool
 }
 
 // Refused is the error of a change that the bridge did not accept.
@@ -48,22 +45,6 @@ func (r *Refused) Error() string { return r.Err.Error() }
 // Unwrap returns the bridge's own error.
 func (r *Refused) Unwrap() error { return r.Err }
 
-// bundleSize bounds the flows sent in one bundle, and so the memory both ends hold
-// and the time other work waits.
-const bundleSize = 4096
-
-// body is a flow without its key.
-type body struct {
-	do         of.Instructions
-	cookie     uint64
-	idle, hard uint16
-	flags      uint16
-}
-
-func sameBody(a, b body) bool {
-	return a.do == b.do && a.idle == b.idle && a.hard == b.hard && (a.cookie^b.cookie)&cookieIdentity == 0
-}
-
 // Switch keeps the flows of one bridge equal to what its users Set. Create it with
 // NewSwitch. All methods are safe for concurrent use.
 type Switch struct {
@@ -71,16 +52,15 @@ type Switch struct {
 	kick chan struct{}
 
 	mu       sync.Mutex
-	flows    *delta.Map[of.FlowKey, body]
-	holders  map[of.FlowKey]string   // whose value is the desired one
-	rivals   map[of.FlowKey][]string // further owners that want the key; normally empty
-	owners   map[string][]of.Flow
-	refused  map[of.FlowKey]error
-	complete bool // flows without an owner may go
+	owners   map[string]Program
+	flows    *wishes[of.FlowKey, body]
+	groups   *wishes[uint32, of.Group]
+	meters   *wishes[uint32, of.Meter]
+	complete bool // what has no owner may go
 	synced   bool // the actual side is the bridge's content
 	lastErr  error
 	changed  chan struct{}
-	sent     uint64 // flow-mods sent since start
+	sent     uint64 // changes sent since start
 	connects uint64
 }
 
@@ -94,104 +74,32 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 	}
 	return &Switch{
 		cfg: cfg, kick: make(chan struct{}, 1), changed: make(chan struct{}),
-		flows: delta.New[of.FlowKey](sameBody), holders: map[of.FlowKey]string{}, rivals: map[of.FlowKey][]string{},
-		owners: map[string][]of.Flow{}, refused: map[of.FlowKey]error{},
+		owners: map[string]Program{}, flows: newWishes[of.FlowKey](sameBody),
+		groups: newWishes[uint32](same[of.Group]), meters: newWishes[uint32](same[of.Meter]),
 	}
 }
 
-// Set makes flows the ones owner wants, instead of those it wanted before. Two owners
-// that want the same key share it: the first one's value counts until it lets go.
-func (s *Switch) Set(owner string, flows []of.Flow) {
+// Set makes p what owner wants, instead of what it wanted before. Owners that want the
+// same flow, group or meter share it: the first one's value counts until it lets go.
+func (s *Switch) Set(owner string, p Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.owners[owner]
-	if len(flows) == 0 {
+	if p.empty() {
 		delete(s.owners, owner)
 	} else {
-		s.owners[owner] = flows
+		s.owners[owner] = p
 	}
-	keep := make(map[of.FlowKey]struct{}, len(flows))
-	for _, f := range flows {
-		keep[f.Key()] = struct{}{}
-		s.claim(owner, f)
-	}
-	for _, f := range old {
-		if _, ok := keep[f.Key()]; !ok {
-			s.letGo(owner, f.Key())
-		}
-	}
+	s.meters.replace(owner, meterIDs(old.Meters), pairs(p.Meters, meterID, itself))
+	s.groups.replace(owner, groupIDs(old.Groups), pairs(p.Groups, groupID, itself))
+	s.flows.replace(owner, flowKeys(old.Flows), pairs(p.Flows, of.Flow.Key, bodyOf))
 	s.wake()
 }
 
-// Remove forgets an owner and its flows.
-func (s *Switch) Remove(owner string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, ok := s.owners[owner]
-	if !ok {
-		return
-	}
-	delete(s.owners, owner)
-	for _, f := range old {
-		s.letGo(owner, f.Key())
-	}
-	s.wake()
-}
+// Remove forgets an owner and what it wanted.
+func (s *Switch) Remove(owner string) { s.Set(owner, Program{}) }
 
-func (s *Switch) claim(owner string, f of.Flow) {
-	key := f.Key()
-	holder, held := s.holders[key]
-	if held && holder != owner {
-		for _, r := range s.rivals[key] {
-			if r == owner {
-				return
-			}
-		}
-		s.rivals[key] = append(s.rivals[key], owner)
-		return
-	}
-	s.holders[key] = owner
-	delete(s.refused, key)
-	s.flows.SetDesired(key, bodyOf(f))
-}
-
-// letGo gives a key to the next owner that wants it, or to nobody.
-func (s *Switch) letGo(owner string, key of.FlowKey) {
-	rivals := s.rivals[key]
-	for i, r := range rivals {
-		if r == owner {
-			rivals = append(rivals[:i:i], rivals[i+1:]...)
-			break
-		}
-	}
-	if s.holders[key] == owner {
-		delete(s.holders, key)
-		delete(s.refused, key)
-		if len(rivals) == 0 {
-			s.flows.DeleteDesired(key)
-		} else {
-			heir := rivals[0]
-			rivals = rivals[1:]
-			for _, f := range s.owners[heir] {
-				if f.Key() == key {
-					s.holders[key] = heir
-					s.flows.SetDesired(key, bodyOf(f))
-				}
-			}
-		}
-	}
-	if len(rivals) == 0 {
-		delete(s.rivals, key)
-	} else {
-		s.rivals[key] = rivals
-	}
-}
-
-func bodyOf(f of.Flow) body {
-	return body{do: f.Instructions, cookie: f.Cookie, idle: f.IdleTimeout, hard: f.HardTimeout, flags: f.Flags}
-}
-
-// Complete says that all owners have been set: flows nobody wants are removed from
+// Complete says that all owners have been set: what nobody wants is removed from
 // now on. Until then they stay, because they may belong to somebody still to come.
 func (s *Switch) Complete() {
 	s.mu.Lock()
@@ -250,7 +158,7 @@ func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool
 	s.mu.Lock()
 	s.synced, s.lastErr = true, nil
 	s.connects++
-	differences := s.flows.LenPending()
+	differences := s.countPending()
 	s.broadcast()
 	s.mu.Unlock()
 	log.WithField("differences", differences).Info("OpenFlow channel up")
@@ -273,111 +181,12 @@ func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool
 		case <-s.kick:
 		case <-retry:
 			s.mu.Lock()
-			clear(s.refused)
+			clear(s.flows.refused)
+			clear(s.groups.refused)
+			clear(s.meters.refused)
 			s.mu.Unlock()
 		}
 	}
-}
-
-// read takes what the bridge has as the actual side. A flow that is as desired shares
-// the desired one's memory.
-func (s *Switch) read(ctx context.Context, ch Channel) error {
-	s.mu.Lock()
-	s.flows.ForgetActual()
-	s.synced = false
-	s.mu.Unlock()
-	err := ch.Dump(ctx, func(f of.Flow) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		have := bodyOf(f)
-		if want, ok := s.flows.Desired(f.Key()); ok && want.do == have.do {
-			have.do = want.do
-		}
-		s.flows.SetActual(f.Key(), have)
-	})
-	if err != nil {
-		return fmt.Errorf("dump the flows of %s: %w", s.cfg.Name, err)
-	}
-	return nil
-}
-
-// push sends what is pending, removals first, and reports whether something was
-// refused. A change the bridge refuses does not hold the others up.
-func (s *Switch) push(ctx context.Context, ch Channel, log logrus.FieldLogger) (failed bool, err error) {
-	for {
-		batch := s.pending(bundleSize)
-		if len(batch) == 0 {
-			s.mu.Lock()
-			failed = len(s.refused) > 0
-			s.broadcast()
-			s.mu.Unlock()
-			return failed, nil
-		}
-		if err := s.send(ctx, ch, batch, log); err != nil {
-			return false, err
-		}
-	}
-}
-
-func (s *Switch) send(ctx context.Context, ch Channel, batch []delta.Change[of.FlowKey, body], log logrus.FieldLogger) error {
-	changes := make([]FlowChange, len(batch))
-	for i, c := range batch {
-		changes[i] = FlowChange{Flow: flowOf(c.Key, c.Want), Remove: c.Op == delta.Remove}
-	}
-	err := ch.Apply(ctx, changes)
-	var refused *Refused
-	switch {
-	case err == nil:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.sent += uint64(len(batch))
-		for _, c := range batch {
-			s.flows.Applied(c)
-		}
-		return nil
-	case !errors.As(err, &refused):
-		return err
-	case len(batch) == 1:
-		log.WithError(err).WithField("flow", changes[0].Flow.String()).Error("the switch refuses a flow")
-		s.mu.Lock()
-		s.refused[batch[0].Key] = err
-		s.mu.Unlock()
-		return nil
-	}
-	// Find the culprit by halves, so that the rest gets through.
-	half := len(batch) / 2
-	if err := s.send(ctx, ch, batch[:half], log); err != nil {
-		return err
-	}
-	return s.send(ctx, ch, batch[half:], log)
-}
-
-func flowOf(key of.FlowKey, b body) of.Flow {
-	return of.Flow{
-		Table: key.Table, Priority: key.Priority, Match: key.Match, Cookie: b.cookie,
-		IdleTimeout: b.idle, HardTimeout: b.hard, Flags: b.flags, Instructions: b.do,
-	}
-}
-
-// pending lists up to n changes, removals before additions.
-func (s *Switch) pending(n int) []delta.Change[of.FlowKey, body] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var removals, others []delta.Change[of.FlowKey, body]
-	for c := range s.flows.Pending() {
-		if len(removals)+len(others) >= n {
-			break
-		}
-		if _, no := s.refused[c.Key]; no {
-			continue
-		}
-		if c.Op != delta.Remove {
-			others = append(others, c)
-		} else if s.complete {
-			removals = append(removals, c)
-		}
-	}
-	return append(removals, others...)
 }
 
 func (s *Switch) broadcast() {
@@ -411,12 +220,27 @@ func (s *Switch) settled(owner string) (bool, error) {
 	if !s.synced {
 		return false, nil
 	}
-	for _, f := range s.owners[owner] {
-		if err := s.refused[f.Key()]; err != nil {
-			return false, errs.New(errs.Internal, "bridge %s refuses a flow of %s: %w", s.cfg.Name, owner, err)
+	p := s.owners[owner]
+	for _, settle := range []func() (bool, error){
+		func() (bool, error) { return allSettled(s.meters, meterIDs(p.Meters)) },
+		func() (bool, error) { return allSettled(s.groups, groupIDs(p.Groups)) },
+		func() (bool, error) { return allSettled(s.flows, flowKeys(p.Flows)) },
+	} {
+		ok, err := settle()
+		if err != nil {
+			return false, errs.New(errs.Internal, "bridge %s refuses what %s needs: %w", s.cfg.Name, owner, err)
 		}
-		if _, pending := s.flows.PendingFor(f.Key()); pending {
+		if !ok {
 			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func allSettled[K comparable, V any](w *wishes[K, V], keys iter.Seq[K]) (bool, error) {
+	for key := range keys {
+		if ok, err := w.settled(key); !ok {
+			return false, err
 		}
 	}
 	return true, nil
@@ -431,10 +255,10 @@ func (s *Switch) Ready() error {
 		return errs.New(errs.Unavailable, "no OpenFlow channel: %w", s.lastErr)
 	case !s.synced:
 		return errs.New(errs.Unavailable, "no OpenFlow channel yet")
-	case len(s.refused) > 0:
-		return errs.New(errs.Internal, "%d flows are refused by the switch", len(s.refused))
-	case s.complete && s.flows.LenPending() > 0:
-		return errs.New(errs.Unavailable, "%d flows are still to be sent", s.flows.LenPending())
+	case s.countRefused() > 0:
+		return errs.New(errs.Internal, "%d changes are refused by the switch", s.countRefused())
+	case s.complete && s.countPending() > 0:
+		return errs.New(errs.Unavailable, "%d changes are still to be sent", s.countPending())
 	}
 	return nil
 }
@@ -445,9 +269,11 @@ type SwitchStatus struct {
 	Connects  uint64 // channels since start
 	Desired   int    // flows wanted
 	Actual    int    // flows in the bridge
-	Pending   int
+	Groups    int    // in the bridge
+	Meters    int    // in the bridge
+	Pending   int    // flows, groups and meters that differ
 	Refused   int
-	Sent      uint64 // flow-mods since start
+	Sent      uint64 // changes since start
 	Error     string `json:",omitempty"`
 }
 
@@ -456,8 +282,9 @@ func (s *Switch) Status() SwitchStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := SwitchStatus{
-		Connected: s.synced, Connects: s.connects, Desired: s.flows.Len(), Actual: s.flows.LenActual(),
-		Pending: s.flows.LenPending(), Refused: len(s.refused), Sent: s.sent,
+		Connected: s.synced, Connects: s.connects, Desired: s.flows.diff.Len(), Actual: s.flows.diff.LenActual(),
+		Groups: s.groups.diff.LenActual(), Meters: s.meters.diff.LenActual(),
+		Pending: s.countPending(), Refused: s.countRefused(), Sent: s.sent,
 	}
 	if s.lastErr != nil {
 		st.Error = s.lastErr.Error()
@@ -469,8 +296,8 @@ func (s *Switch) Status() SwitchStatus {
 func (s *Switch) Flows() []of.Flow {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]of.Flow, 0, s.flows.Len())
-	for key, b := range s.flows.AllDesired() {
+	out := make([]of.Flow, 0, s.flows.diff.Len())
+	for key, b := range s.flows.diff.AllDesired() {
 		out = append(out, flowOf(key, b))
 	}
 	return out

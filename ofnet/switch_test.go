@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,15 +19,89 @@ import (
 )
 
 // fakeBridge is a bridge in memory. It refuses flows of table 99 as a real one would
-// refuse a malformed flow, and applies a batch whole or not at all.
+// refuse a malformed flow, and what refers to a group or meter that is not there;
+// removing one of these takes the flows with it. A bundle applies whole or not at all.
 type fakeBridge struct {
-	mu    sync.Mutex
-	flows map[of.FlowKey]of.Flow
-	mods  int
-	gone  chan struct{}
+	mu     sync.Mutex
+	tables fakeTables
+	mods   int
+	order  []string // what was done, as verb and kind
+	gone   chan struct{}
 }
 
-func newFakeBridge() *fakeBridge { return &fakeBridge{flows: map[of.FlowKey]of.Flow{}} }
+type fakeTables struct {
+	flows  map[of.FlowKey]of.Flow
+	groups map[uint32]of.Group
+	meters map[uint32]of.Meter
+}
+
+func newFakeBridge() *fakeBridge {
+	return &fakeBridge{tables: fakeTables{map[of.FlowKey]of.Flow{}, map[uint32]of.Group{}, map[uint32]of.Meter{}}}
+}
+
+// uses reports whether a flow's instructions mention what ("group:3", "meter:3").
+func uses(f of.Flow, what string) bool {
+	return slices.Contains(strings.FieldsFunc(f.Instructions.String(), func(r rune) bool { return r == ',' || r == ' ' }), what)
+}
+
+func (tb fakeTables) take(m of.Message) (string, error) {
+	switch m := m.(type) {
+	case *of.FlowMod:
+		if m.Command == of.FlowDeleteStrict {
+			delete(tb.flows, m.Flow.Key())
+			return "remove flow", nil
+		}
+		if m.Flow.Table == 99 {
+			return "", errors.New("bad table")
+		}
+		for id := range uint32(10) {
+			if _, ok := tb.groups[id]; uses(m.Flow, fmt.Sprint("group:", id)) && !ok {
+				return "", errors.New("bad group")
+			}
+			if _, ok := tb.meters[id]; uses(m.Flow, fmt.Sprint("meter:", id)) && !ok {
+				return "", errors.New("bad meter")
+			}
+		}
+		tb.flows[m.Flow.Key()] = m.Flow
+		return "add flow", nil
+	case *of.GroupMod:
+		verb, err := change3(tb.groups, m.Group.ID, m.Group, int(m.Command))
+		if m.Command == of.GroupDelete {
+			tb.dropUsers(fmt.Sprint("group:", m.Group.ID))
+		}
+		return verb + " group", err
+	case *of.MeterMod:
+		verb, err := change3(tb.meters, m.Meter.ID, m.Meter, int(m.Command))
+		if m.Command == of.MeterDelete {
+			tb.dropUsers(fmt.Sprint("meter:", m.Meter.ID))
+		}
+		return verb + " meter", err
+	}
+	return "", fmt.Errorf("message of type %s", m.Type())
+}
+
+func (tb fakeTables) dropUsers(what string) {
+	for key, f := range tb.flows {
+		if uses(f, what) {
+			delete(tb.flows, key)
+		}
+	}
+}
+
+// change3 adds, modifies or deletes, which groups and meters number alike.
+func change3[V any](rows map[uint32]V, id uint32, v V, command int) (string, error) {
+	_, exists := rows[id]
+	verb := [...]string{"add", "modify", "remove"}[command]
+	switch {
+	case exists != (command != 0):
+		return "", fmt.Errorf("%s %d: exists %t", verb, id, exists)
+	case command == 2:
+		delete(rows, id)
+	default:
+		rows[id] = v
+	}
+	return verb, nil
+}
 
 func (b *fakeBridge) dial(context.Context, string) (Channel, error) {
 	b.mu.Lock()
@@ -46,9 +121,15 @@ func (b *fakeBridge) text() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var lines []string
-	for _, f := range b.flows {
+	for _, f := range b.tables.flows {
 		f.Cookie &= cookieIdentity
 		lines = append(lines, f.String())
+	}
+	for _, g := range b.tables.groups {
+		lines = append(lines, g.String())
+	}
+	for _, m := range b.tables.meters {
+		lines = append(lines, m.String())
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
@@ -68,13 +149,36 @@ type fakeChannel struct {
 func (c *fakeChannel) Dump(_ context.Context, yield func(of.Flow)) error {
 	c.b.mu.Lock()
 	defer c.b.mu.Unlock()
-	for _, f := range c.b.flows {
+	for _, f := range c.b.tables.flows {
 		yield(f)
 	}
 	return nil
 }
 
-func (c *fakeChannel) Apply(_ context.Context, changes []FlowChange) error {
+func (c *fakeChannel) DumpGroups(context.Context) ([]of.Group, error) {
+	c.b.mu.Lock()
+	defer c.b.mu.Unlock()
+	return slices.Collect(maps.Values(c.b.tables.groups)), nil
+}
+
+func (c *fakeChannel) DumpMeters(context.Context) ([]of.Meter, error) {
+	c.b.mu.Lock()
+	defer c.b.mu.Unlock()
+	return slices.Collect(maps.Values(c.b.tables.meters)), nil
+}
+
+func (c *fakeChannel) Apply(_ context.Context, mods []of.Message) error {
+	for _, m := range mods {
+		if m.Type() == of.TypeMeterMod {
+			return &Refused{errors.New("a meter cannot be in a bundle")}
+		}
+	}
+	return c.carry(mods)
+}
+
+func (c *fakeChannel) Send(_ context.Context, mods []of.Message) error { return c.carry(mods) }
+
+func (c *fakeChannel) carry(mods []of.Message) error {
 	c.b.mu.Lock()
 	defer c.b.mu.Unlock()
 	select {
@@ -82,19 +186,18 @@ func (c *fakeChannel) Apply(_ context.Context, changes []FlowChange) error {
 		return errors.New("channel closed")
 	default:
 	}
-	for _, ch := range changes {
-		if ch.Flow.Table == 99 && !ch.Remove {
-			return &Refused{errors.New("bad table")}
+	trial := fakeTables{maps.Clone(c.b.tables.flows), maps.Clone(c.b.tables.groups), maps.Clone(c.b.tables.meters)}
+	var did []string
+	for _, m := range mods {
+		what, err := trial.take(m)
+		if err != nil {
+			return &Refused{err}
 		}
+		did = append(did, what)
 	}
-	for _, ch := range changes {
-		c.b.mods++
-		if ch.Remove {
-			delete(c.b.flows, ch.Flow.Key())
-		} else {
-			c.b.flows[ch.Flow.Key()] = ch.Flow
-		}
-	}
+	c.b.tables = trial
+	c.b.mods += len(mods)
+	c.b.order = append(c.b.order, did...)
 	return nil
 }
 
@@ -140,24 +243,26 @@ func flow(table uint8, priority uint16, port uint32) of.Flow {
 	return of.Flow{Table: table, Priority: priority, Match: of.NewMatch().InPort(port), Instructions: goTo(table + 1)}
 }
 
+func flows(list ...of.Flow) Program { return Program{Flows: list} }
+
 func TestSwitchSendsOnlyTheDifference(t *testing.T) {
 	b := newFakeBridge()
 	stale := flow(5, 1, 1)
-	b.flows[stale.Key()] = stale
+	b.tables.flows[stale.Key()] = stale
 	s := runSwitch(t, b)
-	s.Set("a", []of.Flow{flow(0, 1, 1), flow(0, 1, 2)})
+	s.Set("a", flows(flow(0, 1, 1), flow(0, 1, 2)))
 	s.Complete()
 	settle(t, s)
 	if got := b.sent(); got != 3 {
 		t.Errorf("%d flow-mods, expected 2 additions and the removal of the stale flow", got)
 	}
 	b.cut()
-	s.Set("b", nil)
+	s.Set("b", Program{})
 	settle(t, s)
 	if got := b.sent(); got != 3 {
 		t.Errorf("%d flow-mods after a reconnect that changes nothing, expected no further one", got-3)
 	}
-	s.Set("a", []of.Flow{flow(0, 1, 2), flow(0, 1, 3)})
+	s.Set("a", flows(flow(0, 1, 2), flow(0, 1, 3)))
 	settle(t, s)
 	if got := b.sent(); got != 5 {
 		t.Errorf("%d flow-mods for one flow replaced by another, expected 2", got-3)
@@ -167,9 +272,9 @@ func TestSwitchSendsOnlyTheDifference(t *testing.T) {
 func TestSwitchKeepsStrangersUntilComplete(t *testing.T) {
 	b := newFakeBridge()
 	old := flow(3, 1, 9)
-	b.flows[old.Key()] = old
+	b.tables.flows[old.Key()] = old
 	s := runSwitch(t, b)
-	s.Set("a", []of.Flow{flow(0, 1, 1)})
+	s.Set("a", flows(flow(0, 1, 1)))
 	if err := s.Settled(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -187,10 +292,10 @@ func TestSwitchIgnoresTheRound(t *testing.T) {
 	b := newFakeBridge()
 	f := flow(0, 1, 1)
 	f.Cookie = cookie(1, featureARP, "x")
-	b.flows[f.Key()] = f
+	b.tables.flows[f.Key()] = f
 	s := runSwitch(t, b)
 	f.Cookie = cookie(2, featureARP, "x")
-	s.Set("a", []of.Flow{f})
+	s.Set("a", flows(f))
 	s.Complete()
 	settle(t, s)
 	if got := b.sent(); got != 0 {
@@ -202,9 +307,9 @@ func TestRefusedFlowDoesNotBlockOthers(t *testing.T) {
 	b := newFakeBridge()
 	s := runSwitch(t, b)
 	for i := range uint32(20) {
-		s.Set(fmt.Sprint("good", i), []of.Flow{flow(0, 1, i+1)})
+		s.Set(fmt.Sprint("good", i), flows(flow(0, 1, i+1)))
 	}
-	s.Set("bad", []of.Flow{flow(99, 1, 1)})
+	s.Set("bad", flows(flow(99, 1, 1)))
 	for i := range 20 {
 		if err := s.Settled(t.Context(), fmt.Sprint("good", i)); err != nil {
 			t.Fatal(err)
@@ -223,8 +328,8 @@ func TestSharedKeyGoesToTheNextOwner(t *testing.T) {
 	s := runSwitch(t, b)
 	one, two := flow(0, 1, 1), flow(0, 1, 1)
 	two.Instructions = goTo(7)
-	s.Set("one", []of.Flow{one})
-	s.Set("two", []of.Flow{two})
+	s.Set("one", flows(one))
+	s.Set("two", flows(two))
 	s.Complete()
 	settle(t, s)
 	if !strings.Contains(b.text(), "goto_table:1") {

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	of "github.com/contiv/netplugin/libopenflow"
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
 // realBridge has a real Open vSwitch realise flows by owner, and returns the Switch.
-func realBridge(t *testing.T, sw *ovstest.Switch, name string, byOwner map[string][]of.Flow) *Switch {
+func realBridge(t *testing.T, sw *ovstest.Switch, name string, byOwner map[string]Program) *Switch {
 	t.Helper()
 	sw.AddBridge(name)
 	s := NewSwitch(SwitchConfig{Name: name, Target: sw.Target(name), Log: quiet()})
@@ -26,8 +25,8 @@ func realBridge(t *testing.T, sw *ovstest.Switch, name string, byOwner map[strin
 	return s
 }
 
-func routedFlows(p *Pipeline) map[string][]of.Flow {
-	flows := map[string][]of.Flow{"fixed": p.Fixed()}
+func routedFlows(p *Pipeline) map[string]Program {
+	flows := map[string]Program{"fixed": p.Fixed()}
 	for _, n := range []Network{vxNet1, vxNet2, vxOther} {
 		flows["net/"+n.ID] = p.Network(n)
 	}
@@ -37,8 +36,8 @@ func routedFlows(p *Pipeline) map[string][]of.Flow {
 	return flows
 }
 
-func bridgedFlows(p *Pipeline) map[string][]of.Flow {
-	flows := map[string][]of.Flow{"fixed": p.Fixed(), "uplink": p.Uplink(uplink)}
+func bridgedFlows(p *Pipeline) map[string]Program {
+	flows := map[string]Program{"fixed": p.Fixed(), "uplink": p.Uplink(uplink)}
 	for _, n := range []Network{vlNet1, vlNet2} {
 		flows["net/"+n.ID] = p.Network(n)
 	}
@@ -54,7 +53,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 	sw := ovstest.Start(t)
 	for _, c := range []struct {
 		name  string
-		flows map[string][]of.Flow
+		flows map[string]Program
 	}{
 		{"routed", routedFlows(vrouter(t))},
 		{"bridged", bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1}))},
@@ -68,9 +67,9 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 			// Another agent with the same wishes, in a later round.
 			later := NewSwitch(SwitchConfig{Name: c.name, Target: sw.Target(c.name), Log: quiet()})
 			for owner, flows := range c.flows {
-				flows = slices.Clone(flows)
-				for i := range flows {
-					flows[i].Cookie += 1 << cookieRoundShift
+				flows.Flows = slices.Clone(flows.Flows)
+				for i := range flows.Flows {
+					flows.Flows[i].Cookie += 1 << cookieRoundShift
 				}
 				later.Set(owner, flows)
 			}
@@ -129,58 +128,70 @@ func TestTraceRouted(t *testing.T) {
 	}{
 		{
 			"same network keeps its TTL", a + "ip,nw_src=10.1.1.1,nw_dst=10.1.1.2,nw_ttl=64",
-			[]string{"set_field:02:02:0a:01:01:02->eth_dst", "-> output port is 2"}, []string{"dec_ttl"},
+			[]string{"set_field:02:02:0a:01:01:02->eth_dst", "-> output port is 2"},
+			[]string{"dec_ttl"},
 		},
 		{
 			"other network of the tenant costs a hop", a + "ip,nw_src=10.1.1.1,nw_dst=10.1.2.1,nw_ttl=64",
-			[]string{"dec_ttl", "-> output port is 3"}, nil,
+			[]string{"dec_ttl", "-> output port is 3"},
+			nil,
 		},
 		{
 			"remote, same network", a + "ip,nw_src=10.1.1.1,nw_dst=10.1.1.3,nw_ttl=64",
-			[]string{"set_field:0x2711->tun_id", "set_field:192.168.60.11->tun_dst", "-> output port is 65000"}, []string{"dec_ttl"},
+			[]string{"set_field:0x2711->tun_id", "set_field:192.168.60.11->tun_dst", "-> output port is 65000"},
+			[]string{"dec_ttl"},
 		},
 		{
 			"remote, other network", a + "ip,nw_src=10.1.1.1,nw_dst=10.1.2.2,nw_ttl=64",
-			[]string{"set_field:0x2712->tun_id", "set_field:192.168.60.12->tun_dst", "dec_ttl", "-> output port is 65000"}, nil,
+			[]string{"set_field:0x2712->tun_id", "set_field:192.168.60.12->tun_dst", "dec_ttl", "-> output port is 65000"},
+			nil,
 		},
 		{
 			"the other tenant has the same addresses", "in_port=4,dl_src=02:02:0a:01:01:02,dl_dst=00:00:11:11:11:11,ip,nw_src=10.1.1.2,nw_dst=10.1.1.3,nw_ttl=64",
-			[]string{"set_field:0x2713->tun_id", "-> output port is 65000"}, nil,
+			[]string{"set_field:0x2713->tun_id", "-> output port is 65000"},
+			nil,
 		},
 		{"and cannot reach what only the first has", "in_port=4,dl_src=02:02:0a:01:01:02,dl_dst=00:00:11:11:11:11,ip,nw_src=10.1.1.2,nw_dst=10.1.1.1,nw_ttl=64", []string{"drop"}, nil},
 		{"unknown destination", a + "ip,nw_src=10.1.1.1,nw_dst=10.1.1.77,nw_ttl=64", []string{"drop"}, nil},
 		{
 			"IPv6, same network", a + "ipv6,ipv6_src=2001:db8:1::1,ipv6_dst=2001:db8:1::2,nw_ttl=64",
-			[]string{"-> output port is 2"}, []string{"dec_ttl"},
+			[]string{"-> output port is 2"},
+			[]string{"dec_ttl"},
 		},
 		{
 			"IPv6, remote", a + "ipv6,ipv6_src=2001:db8:1::1,ipv6_dst=2001:db8:1::3,nw_ttl=64",
-			[]string{"set_field:192.168.60.11->tun_dst", "-> output port is 65000"}, nil,
+			[]string{"set_field:192.168.60.11->tun_dst", "-> output port is 65000"},
+			nil,
 		},
 		{
 			"from a tunnel to a local endpoint", tun + "tun_id=0x2711,ip,nw_src=10.1.1.3,nw_dst=10.1.1.1,nw_ttl=64",
-			[]string{"-> output port is 1"}, []string{"dec_ttl"},
+			[]string{"-> output port is 1"},
+			[]string{"dec_ttl"},
 		},
 		{"from a tunnel, VNI of another tenant", tun + "tun_id=0x2713,ip,nw_src=10.1.1.3,nw_dst=10.1.1.1,nw_ttl=64", []string{"drop"}, nil},
 		{"from a tunnel, unknown VNI", tun + "tun_id=0x9999,ip,nw_src=10.1.1.3,nw_dst=10.1.1.1,nw_ttl=64", []string{"drop"}, nil},
 		{
 			"ARP for a known endpoint", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.1.1.1,arp_tpa=10.1.1.3,arp_sha=02:02:0a:01:01:01",
-			[]string{"set_field:00:00:11:11:11:11->eth_src", "IN_PORT"}, nil,
+			[]string{"set_field:00:00:11:11:11:11->eth_src", "IN_PORT"},
+			nil,
 		},
 		{
 			"ARP for the gateway", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.1.1.1,arp_tpa=10.1.1.254,arp_sha=02:02:0a:01:01:01",
-			[]string{"IN_PORT"}, nil,
+			[]string{"IN_PORT"},
+			nil,
 		},
 		{
 			"ARP for the link's router", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.1.1.1,arp_tpa=169.254.1.1,arp_sha=02:02:0a:01:01:01",
-			[]string{"IN_PORT"}, nil,
+			[]string{"IN_PORT"},
+			nil,
 		},
 		{"ARP for nobody", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.1.1.1,arp_tpa=10.1.1.77,arp_sha=02:02:0a:01:01:01", []string{"drop"}, nil},
 		{"ARP probe of its own address", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=0.0.0.0,arp_tpa=10.1.1.1,arp_sha=02:02:0a:01:01:01", []string{"drop"}, nil},
 		{"ARP announcement", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.1.1.1,arp_tpa=10.1.1.1,arp_sha=02:02:0a:01:01:01", []string{"drop"}, nil},
 		{
 			"neighbour solicitation", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=33:33:ff:00:00:03,icmp6,ipv6_src=2001:db8:1::1,ipv6_dst=ff02::1:ff00:3,icmpv6_type=135,icmpv6_code=0,nd_target=2001:db8:1::3,nd_sll=02:02:0a:01:01:01,nw_ttl=255",
-			[]string{"set_field:136->icmpv6_type", "set_field:00:00:11:11:11:11->nd_tll", "IN_PORT"}, nil,
+			[]string{"set_field:136->icmpv6_type", "set_field:00:00:11:11:11:11->nd_tll", "IN_PORT"},
+			nil,
 		},
 		{"duplicate address detection", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=33:33:ff:00:00:01,icmp6,ipv6_src=::,ipv6_dst=ff02::1:ff00:1,icmpv6_type=135,icmpv6_code=0,nd_target=2001:db8:1::1,nw_ttl=255", []string{"drop"}, nil},
 		{"router advertisement of a container", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=33:33:00:00:00:01,icmp6,ipv6_src=fe80::1,ipv6_dst=ff02::1,icmpv6_type=134,icmpv6_code=0,nw_ttl=255", []string{"drop"}, nil},
@@ -228,15 +239,18 @@ func TestTraceBridged(t *testing.T) {
 	}{
 		{
 			"ARP for a neighbour is answered", "in_port=1,dl_src=02:02:0a:02:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.2.1.1,arp_tpa=10.2.1.2,arp_sha=02:02:0a:02:01:01",
-			[]string{"set_field:02:02:0a:02:01:02->eth_src", "IN_PORT"}, []string{"NORMAL"},
+			[]string{"set_field:02:02:0a:02:01:02->eth_src", "IN_PORT"},
+			[]string{"NORMAL"},
 		},
 		{
 			"ARP for a stranger goes to the network", "in_port=1,dl_src=02:02:0a:02:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.2.1.1,arp_tpa=10.2.1.99,arp_sha=02:02:0a:02:01:01",
-			[]string{"NORMAL", "push_vlan(vid=101"}, []string{"IN_PORT"},
+			[]string{"NORMAL", "push_vlan(vid=101"},
+			[]string{"IN_PORT"},
 		},
 		{
 			"ARP sees its own network only", "in_port=3,dl_src=02:02:0a:02:01:02,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.2.1.2,arp_tpa=10.2.1.1,arp_sha=02:02:0a:02:01:02",
-			[]string{"NORMAL", "push_vlan(vid=102"}, []string{"IN_PORT"},
+			[]string{"NORMAL", "push_vlan(vid=102"},
+			[]string{"IN_PORT"},
 		},
 		{"broadcast leaves tagged", "in_port=1,dl_src=02:02:0a:02:01:01,dl_dst=ff:ff:ff:ff:ff:ff,ip,nw_src=10.2.1.1,nw_dst=255.255.255.255", []string{"push_vlan(vid=101"}, []string{"vid=102"}},
 		{"from the uplink", "in_port=65010,dl_vlan=101,dl_src=02:02:0a:02:01:03,dl_dst=ff:ff:ff:ff:ff:ff,ip,nw_src=10.2.1.3,nw_dst=255.255.255.255", []string{"pop_vlan"}, nil},

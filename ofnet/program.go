@@ -1,0 +1,70 @@
+package ofnet
+
+import (
+	"iter"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// Program is what one object needs in a bridge: flows, and the groups and meters they
+// refer to. A flow's groups and meters belong into the same Program, so that they are
+// there before it and stay as long as it does.
+type Program struct {
+	Flows  []of.Flow
+	Groups []of.Group
+	Meters []of.Meter
+}
+
+func (p Program) empty() bool { return len(p.Flows)+len(p.Groups)+len(p.Meters) == 0 }
+
+// body is a flow without its key.
+type body struct {
+	do         of.Instructions
+	cookie     uint64
+	idle, hard uint16
+	flags      uint16
+}
+
+func sameBody(a, b body) bool {
+	return a.do == b.do && a.idle == b.idle && a.hard == b.hard && (a.cookie^b.cookie)&cookieIdentity == 0
+}
+
+func bodyOf(f of.Flow) body {
+	return body{do: f.Instructions, cookie: f.Cookie, idle: f.IdleTimeout, hard: f.HardTimeout, flags: f.Flags}
+}
+
+func flowOf(key of.FlowKey, b body) of.Flow {
+	return of.Flow{
+		Table: key.Table, Priority: key.Priority, Match: key.Match, Cookie: b.cookie,
+		IdleTimeout: b.idle, HardTimeout: b.hard, Flags: b.flags, Instructions: b.do,
+	}
+}
+
+func same[V comparable](a, b V) bool { return a == b }
+
+func flowKeys(flows []of.Flow) iter.Seq[of.FlowKey] { return keys(flows, of.Flow.Key) }
+func groupIDs(groups []of.Group) iter.Seq[uint32]   { return keys(groups, groupID) }
+func meterIDs(meters []of.Meter) iter.Seq[uint32]   { return keys(meters, meterID) }
+func groupID(g of.Group) uint32                     { return g.ID }
+func meterID(m of.Meter) uint32                     { return m.ID }
+func itself[T any](v T) T                           { return v }
+
+func keys[T any, K comparable](list []T, key func(T) K) iter.Seq[K] {
+	return func(yield func(K) bool) {
+		for _, v := range list {
+			if !yield(key(v)) {
+				return
+			}
+		}
+	}
+}
+
+func pairs[T any, K comparable, V any](list []T, key func(T) K, value func(T) V) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for _, v := range list {
+			if !yield(key(v), value(v)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package ofnet
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/contiv/netplugin/utils/delta"
+)
+
+// wishes holds what owners want of one kind (flows, groups or meters), by key, beside
+// what the bridge has. Owners that want the same key share it: the first one's value
+// counts until it lets go. The Switch's lock guards it.
+type wishes[K comparable, V any] struct {
+	diff    *delta.Map[K, V]
+	holders map[K]string     // whose value is the desired one
+	rivals  map[K][]claim[V] // further owners that want the key; normally empty
+	refused map[K]error      // what the bridge does not accept, until tried again
+}
+
+// claim is the value an owner would give a key that another one holds.
+type claim[V any] struct {
+	owner string
+	value V
+}
+
+func newWishes[K comparable, V any](equal func(a, b V) bool) *wishes[K, V] {
+	return &wishes[K, V]{
+		diff: delta.New[K](equal), holders: map[K]string{}, rivals: map[K][]claim[V]{}, refused: map[K]error{},
+	}
+}
+
+// replace makes fresh what owner wants, instead of the keys in old.
+func (w *wishes[K, V]) replace(owner string, old iter.Seq[K], fresh iter.Seq2[K, V]) {
+	keep := map[K]struct{}{}
+	for key, v := range fresh {
+		keep[key] = struct{}{}
+		w.claim(owner, key, v)
+	}
+	for key := range old {
+		if _, ok := keep[key]; !ok {
+			w.letGo(owner, key)
+		}
+	}
+}
+
+func (w *wishes[K, V]) claim(owner string, key K, v V) {
+	if holder, held := w.holders[key]; held && holder != owner {
+		for i, r := range w.rivals[key] {
+			if r.owner == owner {
+				w.rivals[key][i].value = v
+				return
+			}
+		}
+		w.rivals[key] = append(w.rivals[key], claim[V]{owner, v})
+		return
+	}
+	w.holders[key] = owner
+	delete(w.refused, key)
+	w.diff.SetDesired(key, v)
+}
+
+// letGo gives a key to the next owner that wants it, or to nobody.
+func (w *wishes[K, V]) letGo(owner string, key K) {
+	rivals := slices.DeleteFunc(w.rivals[key], func(c claim[V]) bool { return c.owner == owner })
+	if w.holders[key] == owner {
+		delete(w.refused, key)
+		if len(rivals) == 0 {
+			delete(w.holders, key)
+			w.diff.DeleteDesired(key)
+		} else {
+			w.holders[key] = rivals[0].owner
+			w.diff.SetDesired(key, rivals[0].value)
+			rivals = rivals[1:]
+		}
+	}
+	if len(rivals) == 0 {
+		delete(w.rivals, key)
+	} else {
+		w.rivals[key] = rivals
+	}
+}
+
+// open yields the differences that are to be sent: those of the kind asked for, except
+// what the bridge has refused.
+func (w *wishes[K, V]) open(removals bool) iter.Seq[delta.Change[K, V]] {
+	return func(yield func(delta.Change[K, V]) bool) {
+		for c := range w.diff.Pending() {
+			if _, no := w.refused[c.Key]; no || (c.Op == delta.Remove) != removals {
+				continue
+			}
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// settled reports whether the bridge has the key as wanted; the error is why it does
+// not accept it.
+func (w *wishes[K, V]) settled(key K) (bool, error) {
+	if err := w.refused[key]; err != nil {
+		return false, err
+	}
+	_, pending := w.diff.PendingFor(key)
+	return !pending, nil
+}
