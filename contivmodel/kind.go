@@ -12,7 +12,7 @@ import (
 )
 
 // Kind describes one kind of object: T is what a user configures, O what the system
-// reports about it (struct{} for kinds that report nothing).
+// reports about it (NoOper if it reports nothing).
 type Kind[T, O any] struct {
 	// Type names the kind in links, store keys and error texts ("network").
 	Type string
@@ -25,10 +25,24 @@ type Kind[T, O any] struct {
 	check  func(*T, *checker) // fields, in order; fills defaults
 }
 
+// NoOper is what kinds have that report nothing.
+type NoOper struct{}
+
 // Inspection is the answer to an inspect request.
 type Inspection[T, O any] struct {
 	Config T `json:"Config"`
 	Oper   O `json:"Oper"`
+}
+
+// MarshalJSON leaves Oper out for kinds that report nothing.
+func (i Inspection[T, O]) MarshalJSON() ([]byte, error) {
+	if _, none := any(i.Oper).(NoOper); none {
+		return json.Marshal(struct { //nolint:wrapcheck // says what is wrong already
+			Config T `json:"Config"`
+		}{i.Config})
+	}
+	type plain Inspection[T, O]
+	return json.Marshal(plain(i)) //nolint:wrapcheck // says what is wrong already
 }
 
 // Key returns the key an object carries.

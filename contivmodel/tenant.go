@@ -25,6 +25,8 @@ type TenantOper struct {
 	EndpointGroups   []EndpointGroupOper `json:"endpointGroups,omitempty"`
 	Endpoints        []EndpointOper      `json:"endpoints,omitempty"`
 	Networks         []NetworkOper       `json:"networks,omitempty"`
+	Policies         []PolicyOper        `json:"policies,omitempty"`
+	Servicelbs       []ServiceLBOper     `json:"servicelbs,omitempty"`
 	TotalAppProfiles int                 `json:"totalAppProfiles,omitempty"`
 	TotalEPGs        int                 `json:"totalEPGs,omitempty"`
 	TotalEndpoints   int                 `json:"totalEndpoints,omitempty"`

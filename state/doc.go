@@ -6,6 +6,7 @@
 //	/contiv.io/state/nets/<net>.<tenant>        Network
 //	/contiv.io/state/endpointGroups/<grp>:<ten> EndpointGroup
 //	/contiv.io/state/eps/<net>.<tenant>-<id>    Endpoint
+//	/contiv.io/state/policyRule/<rule id>       PolicyRule
 //	/contiv.io/state/hosts/<host label>         Host, written by the agent of that host
 //	/contiv.io/state/ipam/<net>.<tenant>/<addr> AddressClaim; netmaster only
 //	/contiv.io/state/tags/<pool>/<tag>          TagClaim; netmaster only
@@ -29,6 +30,7 @@ const (
 	NetworkRoot    = StateRoot + "nets/"
 	EndpointRoot   = StateRoot + "eps/"
 	GroupRoot      = StateRoot + "endpointGroups/"
+	PolicyRuleRoot = StateRoot + "policyRule/"
 	HostRoot       = StateRoot + "hosts/"
 	IPAMRoot       = StateRoot + "ipam/"
 	TagRoot        = StateRoot + "tags/"

@@ -29,10 +29,28 @@ type row[V any] struct {
 	rev int64
 }
 
-// index finds the rows of base that have something in common.
+// index finds the rows of base that have something in common. A row may stand under
+// several values (each), or, in most indexes, under exactly one (of).
 type index[K comparable, V any] struct {
 	of   func(K, *V) string
+	each func(K, *V) []string
 	keys map[string]map[K]struct{}
+}
+
+// values returns what a row stands under.
+func (ix *index[K, V]) values(k K, v *V) []string {
+	if ix.each != nil {
+		return ix.each(k, v)
+	}
+	return []string{ix.of(k, v)}
+}
+
+// has reports whether a row stands under value.
+func (ix *index[K, V]) has(k K, v *V, value string) bool {
+	if ix.each != nil {
+		return slices.Contains(ix.each(k, v), value)
+	}
+	return ix.of(k, v) == value
 }
 
 func newTable[K comparable, V any](key func(K) string) *table[K, V] {
@@ -42,6 +60,13 @@ func newTable[K comparable, V any](key func(K) string) *table[K, V] {
 // indexed adds an index; the table is still empty.
 func (t *table[K, V]) indexed(of func(K, *V) string) *index[K, V] {
 	ix := &index[K, V]{of: of, keys: map[string]map[K]struct{}{}}
+	t.indexes = append(t.indexes, ix)
+	return ix
+}
+
+// indexedEach adds an index under whose values a row may stand any number of times.
+func (t *table[K, V]) indexedEach(each func(K, *V) []string) *index[K, V] {
+	ix := &index[K, V]{each: each, keys: map[string]map[K]struct{}{}}
 	t.indexes = append(t.indexes, ix)
 	return ix
 }
@@ -82,7 +107,7 @@ func (t *table[K, V]) where(ix *index[K, V], value string) iter.Seq2[K, *V] {
 			}
 		}
 		for k, v := range t.over {
-			if v != nil && ix.of(k, v) == value && !yield(k, v) {
+			if v != nil && ix.has(k, v, value) && !yield(k, v) {
 				return
 			}
 		}
@@ -96,11 +121,12 @@ func (t *table[K, V]) set(k K, r row[V]) {
 	t.unset(k)
 	t.base[k] = r
 	for _, ix := range t.indexes {
-		value := ix.of(k, r.v)
-		if ix.keys[value] == nil {
-			ix.keys[value] = map[K]struct{}{}
+		for _, value := range ix.values(k, r.v) {
+			if ix.keys[value] == nil {
+				ix.keys[value] = map[K]struct{}{}
+			}
+			ix.keys[value][k] = struct{}{}
 		}
-		ix.keys[value][k] = struct{}{}
 	}
 }
 
@@ -111,9 +137,10 @@ func (t *table[K, V]) unset(k K) {
 	}
 	delete(t.base, k)
 	for _, ix := range t.indexes {
-		value := ix.of(k, old.v)
-		if delete(ix.keys[value], k); len(ix.keys[value]) == 0 {
-			delete(ix.keys, value)
+		for _, value := range ix.values(k, old.v) {
+			if delete(ix.keys[value], k); len(ix.keys[value]) == 0 {
+				delete(ix.keys, value)
+			}
 		}
 	}
 }

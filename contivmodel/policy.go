@@ -1,0 +1,43 @@
+package contivmodel
+
+// Policy is a set of rules that groups can be put under.
+type Policy struct {
+	Key        string         `json:"key"`
+	PolicyName string         `json:"policyName,omitempty"`
+	TenantName string         `json:"tenantName,omitempty"`
+	LinkSets   PolicyLinkSets `json:"link-sets"`
+	Links      PolicyLinks    `json:"links"`
+}
+
+// PolicyLinkSets are a policy's rules and the groups under it.
+type PolicyLinkSets struct {
+	EndpointGroups LinkSet `json:"EndpointGroups,omitempty"`
+	Rules          LinkSet `json:"Rules,omitempty"`
+}
+
+// PolicyLinks are the objects a policy stands on.
+type PolicyLinks struct {
+	Tenant Link `json:"Tenant"`
+}
+
+// PolicyOper is what is in use under a policy: the endpoints of all its groups.
+type PolicyOper struct {
+	Endpoints        []EndpointOper `json:"endpoints,omitempty"`
+	NumEndpoints     int            `json:"numEndpoints,omitempty"`
+	PolicyViolations int            `json:"policyViolations,omitempty"` // never set
+}
+
+// PolicyKind describes policies; the key is tenantName:policyName.
+func PolicyKind() Kind[Policy, PolicyOper] {
+	return Kind[Policy, PolicyOper]{
+		Type:       "policy",
+		Collection: "policys",
+		key:        func(p *Policy) *string { return &p.Key },
+		ident:      func(p *Policy) string { return p.TenantName + ":" + p.PolicyName },
+		unlink:     func(p *Policy) { p.LinkSets, p.Links = PolicyLinkSets{}, PolicyLinks{} },
+		check: func(p *Policy, c *checker) {
+			c.name("policyName", p.PolicyName, 64)
+			c.name("tenantName", p.TenantName, 64)
+		},
+	}
+}

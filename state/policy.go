@@ -1,0 +1,19 @@
+package state
+
+// PolicyRule is one direction of a user's rule for one group under its policy, as
+// agents must enforce it. It stands under PolicyRuleRoot + RuleID.
+type PolicyRule struct {
+	// RuleID is <tenant>:<group>:<tenant>:<policy>:<key of the rule>:<name>, name being
+	// inRx, inTx, outRx or outTx.
+	RuleID           string `json:"RuleId"`
+	Priority         int    `json:"Priority"`         // 1–100, higher wins
+	SrcEndpointGroup int    `json:"SrcEndpointGroup"` // group number; 0 = any
+	DstEndpointGroup int    `json:"DstEndpointGroup"` // group number; 0 = any
+	SrcIPAddr        string `json:"SrcIpAddr"`        // address or masked CIDR; empty = any
+	DstIPAddr        string `json:"DstIpAddr"`        // address or masked CIDR; empty = any
+	IPProtocol       int    `json:"IpProtocol"`       // 0–255; 0 = any
+	SrcPort          int    `json:"SrcPort"`          // 0 = any
+	DstPort          int    `json:"DstPort"`          // 0 = any
+	TCPFlags         string `json:"TcpFlags"`         // empty or "syn,!ack"
+	Action           string `json:"Action"`           // allow | deny
+}
