@@ -5,15 +5,15 @@ import of "github.com/contiv/netplugin/libopenflow"
 // classifier finds out where a packet comes from and lets nothing else in: a port
 // without an endpoint, a tunnel packet of a network this host does not know, and a
 // frame that cannot be right end here.
-type classifier struct{ noRows }
+type classifier struct{}
 
 func (classifier) id() uint8       { return featureClassify }
 func (classifier) tables() []table { return []table{tableClassify} }
 
 func (classifier) fixed(p *Pipeline) []row {
 	rows := []row{{tableClassify, prioDrop, of.NewMatch().EthSrcMasked(multicastBit, multicastBit), drop}}
-	if p.forward == tableRoute {
-		// Routed networks have no tags; a container must not smuggle one through.
+	if p.set.Encap == VXLAN {
+		// Networks of tunnels have no tags; a container must not smuggle one through.
 		rows = append(rows, row{tableClassify, prioDrop, of.NewMatch().VLANTagged(), drop})
 	}
 	return rows

@@ -13,7 +13,8 @@
 //	route      which endpoint has the destination address?        (routing modes)
 //	hop        is it another network? then one hop less to live   (routing modes)
 //	deliver    out of the port the route has chosen               (routing modes)
-//	switch     let the bridge learn and forward by MAC            (bridge modes)
+//	mac        which endpoint has the destination MAC? else flood (vxlan bridge mode)
+//	switch     let the bridge learn and forward by MAC            (vlan bridge mode)
 //
 // A forwarding mode is a choice of features (see modes.go), the order of tables is one
 // list (tables.go), and what a register means is written in one place (fields.go).

@@ -27,6 +27,7 @@ const (
 // Priorities. A table's miss is 0.
 const (
 	prioMiss   = 0
+	prioFlood  = 10 // what prioNormal does not know
 	prioNormal = 100
 	prioGuard  = 110 // narrows what prioNormal would catch
 	prioDrop   = 200 // malformed, never to be forwarded

@@ -13,15 +13,24 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	case set.Encap == VXLAN && set.Routing:
 		p.mode, p.forward = "vrouter", tableRoute
 		p.features = []feature{classifier{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}}
+	case set.Encap == VXLAN:
+		p.mode, p.forward = "vxlan", tableMAC
+		p.features = append(bridgeNeighbours(set), macTable{})
 	case set.Encap == VLAN && !set.Routing:
 		p.mode, p.forward = "vlan", tableSwitch
-		p.features = []feature{classifier{}, neighbour{arp: true}, arpResponder{}, macSwitch{}}
-		if set.ARPFlood {
-			p.features = []feature{classifier{}, neighbour{}, macSwitch{}}
-		}
+		p.features = append(bridgeNeighbours(set), macSwitch{})
 	default:
-		return nil, errs.New(errs.Invalid, "%s networks cannot be forwarded in this mode (routing %t); vxlan needs routing and vlan needs bridge", set.Encap, set.Routing)
+		return nil, errs.New(errs.Invalid, "%s networks cannot be forwarded in this mode (routing %t); vlan networks need bridge", set.Encap, set.Routing)
 	}
 	p.ids, p.names = number(p.features)
 	return p, nil
+}
+
+// bridgeNeighbours are the features before forwarding in the bridge modes: neighbour
+// discovery is flooded, ARP only when the settings say so.
+func bridgeNeighbours(set Settings) []feature {
+	if set.ARPFlood {
+		return []feature{classifier{}, neighbour{}}
+	}
+	return []feature{classifier{}, neighbour{arp: true}, arpResponder{}}
 }

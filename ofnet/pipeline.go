@@ -45,10 +45,15 @@ type feature interface {
 	uplink(*Pipeline, Uplink) []row
 }
 
+// flooder is a feature that delivers to everybody in a network.
+type flooder interface {
+	feature
+	flood(*Pipeline, Flood) ([]row, []of.Group)
+}
+
 // noRows is embedded by features that need no rows for some kinds of object.
 type noRows struct{}
 
-func (noRows) fixed(*Pipeline) []row              { return nil }
 func (noRows) network(*Pipeline, Network) []row   { return nil }
 func (noRows) endpoint(*Pipeline, Endpoint) []row { return nil }
 func (noRows) uplink(*Pipeline, Uplink) []row     { return nil }
@@ -83,18 +88,36 @@ func (p *Pipeline) Uplink(u Uplink) Program {
 	return Program{Flows: p.collect(u.Name, func(f feature) []row { return f.uplink(p, u) })}
 }
 
+// Flood returns what floods a network; nothing where the mode does not flood itself.
+func (p *Pipeline) Flood(f Flood) Program {
+	var out Program
+	for _, x := range p.features {
+		if x, ok := x.(flooder); ok {
+			rows, groups := x.flood(p, f)
+			out.Flows = append(out.Flows, p.place(x, f.Network.ID, rows)...)
+			out.Groups = append(out.Groups, groups...)
+		}
+	}
+	return out
+}
+
 func (p *Pipeline) collect(object string, rows func(feature) []row) []of.Flow {
 	var flows []of.Flow
 	for _, f := range p.features {
-		var c uint64
-		for i, r := range rows(f) {
-			if i == 0 {
-				c = cookie(p.set.Round, f.id(), object)
-			}
-			flows = append(flows, of.Flow{
-				Table: p.ids[r.table], Priority: r.priority, Cookie: c, Match: r.match, Instructions: r.do,
-			})
-		}
+		flows = append(flows, p.place(f, object, rows(f))...)
+	}
+	return flows
+}
+
+// place gives rows of a feature their tables and their cookie.
+func (p *Pipeline) place(f feature, object string, rows []row) []of.Flow {
+	if len(rows) == 0 {
+		return nil
+	}
+	flows := make([]of.Flow, len(rows))
+	c := cookie(p.set.Round, f.id(), object)
+	for i, r := range rows {
+		flows[i] = of.Flow{Table: p.ids[r.table], Priority: r.priority, Cookie: c, Match: r.match, Instructions: r.do}
 	}
 	return flows
 }

@@ -34,6 +34,12 @@ var (
 	red     = endpointOf(vxOther, "net1.red-f", "10.1.1.2", "", 4, "")
 	redFar  = endpointOf(vxOther, "net1.red-g", "10.1.1.3", "", 0, "192.168.60.11")
 
+	remote6 = endpointOf(vxNet1, "net1.blue-h", "10.1.1.4", "2001:db8:1::4", 0, "2001:db8:60::13")
+
+	vxFlood1 = Flood{Network: vxNet1, Ports: []uint32{1, 2}, VTEPs: []netip.Addr{addr("192.168.60.11"), addr("2001:db8:60::13")}}
+	vxFlood2 = Flood{Network: vxNet2, Ports: []uint32{3}, VTEPs: []netip.Addr{addr("192.168.60.12")}}
+	vxFlood3 = Flood{Network: vxOther, Ports: []uint32{4}, VTEPs: []netip.Addr{addr("192.168.60.11")}}
+
 	vlNet1 = Network{ID: "v1.default", Encap: VLAN, VRF: 3, Tag: 101, Gateway4: addr("10.2.1.254")}
 	vlNet2 = Network{ID: "v2.default", Encap: VLAN, VRF: 3, Tag: 102}
 	vl1    = endpointOf(vlNet1, "v1.default-a", "10.2.1.1", "", 1, "")
@@ -63,6 +69,10 @@ func vrouter(t testing.TB) *Pipeline {
 	return newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1})
 }
 
+func vxbridge(t testing.TB) *Pipeline {
+	return newPipeline(t, Settings{Encap: VXLAN, TunnelPort: testTunnelPort, Round: 1})
+}
+
 func newPipeline(t testing.TB, set Settings) *Pipeline {
 	t.Helper()
 	p, err := NewPipeline(set)
@@ -76,6 +86,7 @@ func TestGoldenFlows(t *testing.T) {
 	r := vrouter(t)
 	v := newPipeline(t, Settings{Encap: VLAN, Round: 1})
 	flood := newPipeline(t, Settings{Encap: VLAN, ARPFlood: true, Round: 1})
+	x := vxbridge(t)
 	for _, c := range []struct {
 		name  string
 		p     *Pipeline
@@ -91,6 +102,11 @@ func TestGoldenFlows(t *testing.T) {
 		{"vlan_endpoint_local", v, v.Endpoint(vl1)},
 		{"vlan_endpoint_remote", v, v.Endpoint(vlFar)},
 		{"vlan_uplink", v, v.Uplink(uplink)},
+		{"vxlan_fixed", x, x.Fixed()},
+		{"vxlan_network", x, x.Network(vxNet1)},
+		{"vxlan_endpoint_local", x, x.Endpoint(local1)},
+		{"vxlan_endpoint_remote", x, x.Endpoint(remote1)},
+		{"vxlan_flood", x, x.Flood(vxFlood1)},
 		{"vlan_flood_fixed", flood, flood.Fixed()},
 		{"vlan_flood_endpoint_local", flood, flood.Endpoint(vl1)},
 	} {
@@ -141,7 +157,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestModesThatDoNotExist(t *testing.T) {
-	for _, set := range []Settings{{Encap: VXLAN}, {Encap: VLAN, Routing: true}, {}} {
+	for _, set := range []Settings{{Encap: VLAN, Routing: true}, {}} {
 		if p, err := NewPipeline(set); err == nil {
 			t.Errorf("%+v gives pipeline %s, expected an error", set, p.Mode())
 		}
@@ -149,21 +165,37 @@ func TestModesThatDoNotExist(t *testing.T) {
 }
 
 func TestFlowsAreUnique(t *testing.T) {
-	r := vrouter(t)
-	seen := map[of.FlowKey]string{}
-	add := func(owner string, p Program) {
-		for _, f := range p.Flows {
-			if other, dup := seen[f.Key()]; dup {
-				t.Errorf("%s and %s both want %s", owner, other, f)
+	for _, programs := range []map[string]Program{routedFlows(vrouter(t)), tunnelledFlows(vxbridge(t))} {
+		seen := map[of.FlowKey]string{}
+		for owner, p := range programs {
+			for _, f := range p.Flows {
+				if other, dup := seen[f.Key()]; dup {
+					t.Errorf("%s and %s both want %s", owner, other, f)
+				}
+				seen[f.Key()] = owner
 			}
-			seen[f.Key()] = owner
 		}
 	}
-	add("fixed", r.Fixed())
-	for _, n := range []Network{vxNet1, vxNet2, vxOther} {
-		add(n.ID, r.Network(n))
+}
+
+// A network on more hosts than one message can name is flooded in parts.
+func TestFloodToManyHosts(t *testing.T) {
+	f := Flood{Network: vxNet1, Ports: []uint32{1}}
+	for i := range 2500 {
+		f.VTEPs = append(f.VTEPs, netip.AddrFrom4([4]byte{192, 168, byte(i >> 8), byte(i)}))
 	}
-	for _, e := range []Endpoint{local1, local1b, local2, remote1, remote2, red, redFar} {
-		add(e.ID, r.Endpoint(e))
+	p := vxbridge(t).Flood(f)
+	ids, buckets := map[uint32]bool{}, 0
+	for _, g := range p.Groups {
+		ids[g.ID] = true
+		if len(g.Buckets) > 60<<10 {
+			t.Errorf("group %d has buckets of %d bytes, expected less than a message", g.ID, len(g.Buckets))
+		}
+		for range g.Buckets.All() {
+			buckets++
+		}
+	}
+	if len(ids) != 4 || buckets != 2502 {
+		t.Errorf("%d groups with %d buckets, expected 3 for all, 1 for the local port, and one bucket each", len(ids), buckets)
 	}
 }

@@ -73,12 +73,8 @@ func (p *Pipeline) reach(e Endpoint) of.Instructions {
 	if do, ok := p.tunnels[key]; ok {
 		return do
 	}
-	dst := of.FieldTunDst
-	if e.VTEP.Is6() {
-		dst = of.FieldTunIPv6Dst
-	}
-	do := applyGoto(a.SetReg(regOutPort, p.set.TunnelPort).SetEthDst(RouterMAC).
-		SetTunID(uint64(e.VNI)).SetField(dst.IsAddr(e.VTEP)), p.to(tableHop))
+	a = a.SetReg(regOutPort, p.set.TunnelPort).SetEthDst(RouterMAC).SetTunID(uint64(e.VNI))
+	do := applyGoto(toVTEP(a, e.VTEP), p.to(tableHop))
 	p.tunnels[key] = do
 	return do
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,6 +100,16 @@ func (s *Switch) Set(owner string, p Program) {
 
 // Remove forgets an owner and what it wanted.
 func (s *Switch) Remove(owner string) { s.Set(owner, Program{}) }
+
+// RemoveAll forgets all owners.
+func (s *Switch) RemoveAll() {
+	s.mu.Lock()
+	owners := slices.Collect(maps.Keys(s.owners))
+	s.mu.Unlock()
+	for _, o := range owners {
+		s.Remove(o)
+	}
+}
 
 // Complete says that all owners have been set: what nobody wants is removed from
 // now on. Until then they stay, because they may belong to somebody still to come.

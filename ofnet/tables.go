@@ -15,13 +15,14 @@ const (
 	tableRoute
 	tableHop
 	tableDeliver
+	tableMAC
 	tableSwitch
 	numTables
 )
 
 var tableNames = [numTables]string{
 	"classify", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish",
-	"route", "hop", "deliver", "switch",
+	"route", "hop", "deliver", "mac", "switch",
 }
 
 func (t table) String() string { return tableNames[t] }

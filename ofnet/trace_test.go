@@ -36,6 +36,15 @@ func routedFlows(p *Pipeline) map[string]Program {
 	return flows
 }
 
+func tunnelledFlows(p *Pipeline) map[string]Program {
+	flows := routedFlows(p)
+	flows["ep/"+remote6.ID] = p.Endpoint(remote6)
+	for _, f := range []Flood{vxFlood1, vxFlood2, vxFlood3} {
+		flows["flood/"+f.Network.ID] = p.Flood(f)
+	}
+	return flows
+}
+
 func bridgedFlows(p *Pipeline) map[string]Program {
 	flows := map[string]Program{"fixed": p.Fixed(), "uplink": p.Uplink(uplink)}
 	for _, n := range []Network{vlNet1, vlNet2} {
@@ -56,6 +65,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 		flows map[string]Program
 	}{
 		{"routed", routedFlows(vrouter(t))},
+		{"tunnelled", tunnelledFlows(vxbridge(t))},
 		{"bridged", bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1}))},
 	} {
 		t.Run(c.name, func(t *testing.T) {

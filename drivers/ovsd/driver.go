@@ -42,6 +42,7 @@ type Driver struct {
 	uplinks   []ofnet.Uplink
 	peers     []netip.Addr
 	vrfs      vrfTable
+	floods    floods
 	repair    chan struct{} // kicks keepBridges
 	changed   chan struct{} // closed and replaced when endpoints or ports change
 	started   bool          // bridges exist, rounds are counted
@@ -71,7 +72,7 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d := &Driver{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		ports: map[string]uint32{}, vrfs: newVRFTable(), changed: make(chan struct{}), repair: make(chan struct{}, 1),
+		ports: map[string]uint32{}, vrfs: newVRFTable(), floods: newFloods(), changed: make(chan struct{}), repair: make(chan struct{}, 1),
 		sides: map[ofnet.Encap]*side{},
 	}
 	d.numbers.reserved = map[int]bool{}
@@ -320,6 +321,7 @@ func (d *Driver) RemoveNetwork(id string) {
 	delete(d.networks, id)
 	for _, s := range d.sides {
 		s.sw.Remove("net/" + id)
+		s.sw.Remove("flood/" + id)
 	}
 }
 
@@ -343,6 +345,7 @@ func (d *Driver) RemoveEndpoint(id string) {
 	for _, s := range d.sides {
 		s.sw.Remove("ep/" + id)
 	}
+	d.moved(id, place{})
 	d.broadcast()
 }
 
@@ -364,7 +367,7 @@ func (d *Driver) rebuild() {
 			TunnelPort: tunnelOFPort, Round: s.round,
 		})
 		if s.pipeline == nil {
-			s.sw.Remove("fixed")
+			s.sw.RemoveAll()
 			continue
 		}
 		s.sw.Set("fixed", s.pipeline.Fixed())
@@ -384,10 +387,15 @@ func (d *Driver) refreshNetwork(id string) {
 	if !d.started || s == nil || s.pipeline == nil {
 		return
 	}
-	s.sw.Set("net/"+id, s.pipeline.Network(ofnet.Network{
+	s.sw.Set("net/"+id, s.pipeline.Network(d.asNetwork(n)))
+	d.refreshFlood(id)
+}
+
+func (d *Driver) asNetwork(n drivers.Network) ofnet.Network {
+	return ofnet.Network{
 		ID: n.ID, Encap: n.Encap, VRF: d.vrf(n.Tenant), Tag: n.Tag, VNI: n.VNI,
 		Gateway4: n.Gateway4, Gateway6: n.Gateway6,
-	}))
+	}
 }
 
 func (d *Driver) refreshEndpoint(id string) {
@@ -399,8 +407,10 @@ func (d *Driver) refreshEndpoint(id string) {
 	port := d.ports[id]
 	if e.Local != (port != 0) || (!e.Local && e.Network.Encap == ofnet.VXLAN && !e.VTEP.IsValid()) {
 		s.sw.Remove("ep/" + id) // nowhere to send its packets yet
+		d.moved(id, place{})
 		return
 	}
+	d.moved(id, place{network: e.Network.ID, port: port, vtep: e.VTEP})
 	s.sw.Set("ep/"+id, s.pipeline.Endpoint(ofnet.Endpoint{
 		ID: id, Encap: e.Network.Encap, VRF: d.vrf(e.Network.Tenant), Tag: e.Network.Tag, VNI: e.Network.VNI,
 		Group: e.Group, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: port, VTEP: e.VTEP,

@@ -1,0 +1,64 @@
+package ovsd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What floods a network depends on where its endpoints are, not on how they got there,
+// and every change of it is announced.
+func TestFloodsFollowEndpoints(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		f, where := newFloods(), map[string]place{}
+		seen := map[string]string{} // what a network's flood was when last announced
+		text := func(network string, of func(string) ([]uint32, []netip.Addr)) string {
+			ports, vteps := of(network)
+			return fmt.Sprint(ports, vteps)
+		}
+		naive := func(network string) (ports []uint32, vteps []netip.Addr) {
+			for _, p := range where {
+				if p.network == network && p.port != 0 {
+					ports = append(ports, p.port)
+				} else if p.network == network {
+					vteps = append(vteps, p.vtep)
+				}
+			}
+			slices.Sort(ports)
+			slices.SortFunc(vteps, netip.Addr.Compare)
+			return slices.Compact(ports), slices.Compact(vteps)
+		}
+		for range 200 {
+			id := fmt.Sprint("e", rng.IntN(12))
+			p := place{network: fmt.Sprint("n", rng.IntN(3))}
+			switch rng.IntN(3) {
+			case 0:
+				p = place{}
+			case 1:
+				p.port = uint32(rng.IntN(4) + 1)
+			default:
+				p.vtep = netip.AddrFrom4([4]byte{10, 0, 0, byte(rng.IntN(4))})
+			}
+			if delete(where, id); p != (place{}) {
+				where[id] = p
+			}
+			for _, n := range f.put(id, p) {
+				seen[n] = text(n, f.of)
+			}
+			for i := range 3 {
+				n := fmt.Sprint("n", i)
+				if diff := cmp.Diff(text(n, naive), text(n, f.of)); diff != "" {
+					t.Fatalf("%s (-want +got):\n%s", n, diff)
+				}
+				if old, ok := seen[n]; ok && old != text(n, naive) {
+					t.Fatalf("%s is %s, last announced as %s", n, text(n, naive), old)
+				}
+			}
+		}
+	}
+}
