@@ -256,6 +256,49 @@ func TestNoBall(t *testing.T) {
 	})
 }
 
+// TestMuteLeader: a request that a leader took and never answers, because it was cut
+// off, ends when there is another leader.
+func TestMuteLeader(t *testing.T) {
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	taken := make(chan net.Conn, 1)
+	go func() {
+		if conn, err := mute.Accept(); err == nil {
+			taken <- conn
+		}
+	}()
+	base := memory.New()
+	put := objdb.Put(state.LeaderKey, []byte(mute.Addr().String()))
+	if _, err := base.Commit(t.Context(), objdb.Txn{Then: []objdb.Op{put}}); err != nil {
+		t.Fatal(err)
+	}
+	m := &master{name: "m", open: func(context.Context) (objdb.Store, error) { return base.Connect(), nil }}
+	m.start(t, time.Minute)
+	type answer struct {
+		code int
+		body string
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		code, body := m.get(t, "/api/v1/x/")
+		answered <- answer{code, body}
+	}()
+	conn := <-taken
+	defer conn.Close()
+	if _, err := base.Commit(t.Context(), objdb.Txn{Then: []objdb.Op{objdb.Delete(state.LeaderKey)}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-answered; got.code != http.StatusServiceUnavailable || !strings.Contains(got.body, "may or may not have taken effect") {
+		t.Errorf("answer = %+v, want 503 that says the outcome is unknown", got)
+	}
+	if code, body := m.get(t, "/api/v1/x/"); code != http.StatusOK {
+		t.Errorf("next request: %d %s", code, body)
+	}
+}
+
 // TestNotLoading: a model that cannot be loaded gives another one the chance, is said,
 // and is tried again.
 func TestNotLoading(t *testing.T) {

@@ -58,7 +58,7 @@ func newForwarder(self string) *forwarder {
 				a.failed = "cannot be reached"
 			case errors.Is(err, errNotServed):
 				a.failed = "does not lead any more"
-			case r.Context().Err() != nil: // the client has gone
+			case r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), errReplaced): // the client has gone
 			default:
 				refuse(w, "the leader "+a.leader+" was lost while it had this request, which may or may not have taken effect")
 			}
@@ -66,7 +66,33 @@ func newForwarder(self string) *forwarder {
 	}}
 }
 
-var errNotServed = errors.New("the request was not served")
+var (
+	errNotServed = errors.New("the request was not served")
+	errReplaced  = errors.New("the leader was replaced")
+)
+
+// replacedFor is how long a leader that leads no more may take to answer what it was
+// sent before. One that was cut off never answers, and its connections do not break.
+const replacedFor = time.Second
+
+// giveUp cancels a request to a leader when it has been replaced for a while. It ends
+// with ctx.
+func (d *Daemon) giveUp(ctx context.Context, leader string, cancel context.CancelCauseFunc) {
+	for {
+		v := d.seat.view()
+		if v.leader != leader {
+			if sleep(ctx, replacedFor) {
+				cancel(errReplaced)
+			}
+			return
+		}
+		select {
+		case <-v.changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // forward passes a request on to the leader. It returns why the leader did not take it,
 // and then nothing has happened, or "".
@@ -81,7 +107,10 @@ func (d *Daemon) forward(w http.ResponseWriter, r *http.Request, leader string) 
 		return ""
 	}
 	a := &attempt{leader: leader}
-	d.forwarder.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), attemptKey{}, a)))
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	go d.giveUp(ctx, leader, cancel)
+	d.forwarder.proxy.ServeHTTP(w, r.WithContext(context.WithValue(ctx, attemptKey{}, a)))
 	if a.failed == "" {
 		d.metrics.forwarded.Inc()
 	}
