@@ -27,7 +27,7 @@ func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
 	if e.Group != 0 {
 		a = a.SetReg(regSrcGrp, e.Group)
 	}
-	return []row{{tableClassify, prioNormal, of.NewMatch().InPort(e.Port), applyGoto(a, p.to(tableNeighbour))}}
+	return []row{{tableClassify, prioNormal, of.NewMatch().InPort(e.Port), applyGoto(a, p.to(p.entry))}}
 }
 
 func (classifier) network(p *Pipeline, n Network) []row {

@@ -26,11 +26,12 @@ const (
 
 // Priorities. A table's miss is 0.
 const (
-	prioMiss   = 0
-	prioFlood  = 10 // what prioNormal does not know
-	prioNormal = 100
-	prioGuard  = 110 // narrows what prioNormal would catch
-	prioDrop   = 200 // malformed, never to be forwarded
+	prioMiss    = 0
+	prioFlood   = 10 // what prioNormal does not know
+	prioGeneral = 50 // wider than prioNormal
+	prioNormal  = 100
+	prioGuard   = 110 // narrows what prioNormal would catch
+	prioDrop    = 200 // malformed, never to be forwarded
 )
 
 // Numbers that features put into cookies.
@@ -41,6 +42,7 @@ const (
 	featureND
 	featureRoute
 	featureSwitch
+	featureSource
 )
 
 // A cookie is round (16 bits) | feature (8) | 8 zero bits | object (32). The round
@@ -82,7 +84,11 @@ const (
 	icmpv6NeighborSolicit = 135
 	icmpv6NeighborAdvert  = 136
 	icmpv6Redirect        = 137
+	icmpv6ListenerReport  = 143 // RFC 3810 section 5.2
 	ndOptTargetLinkAddr   = 2
+	protoTCP              = 6
+	protoUDP              = 17
+	ethTypeARP            = 0x0806
 )
 
 func goTo(t uint8) of.Instructions { return of.NewInstructions().Goto(t) }

@@ -22,6 +22,11 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	default:
 		return nil, errs.New(errs.Invalid, "%s networks cannot be forwarded in this mode (routing %t); vlan networks need bridge", set.Encap, set.Routing)
 	}
+	p.entry = tableNeighbour
+	if !set.AllowSpoofing {
+		p.entry = tableSource
+		p.features = append(p.features, sourceGuard{})
+	}
 	p.ids, p.names = number(p.features)
 	return p, nil
 }

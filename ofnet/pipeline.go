@@ -8,11 +8,13 @@ import (
 
 // Settings choose a pipeline.
 type Settings struct {
-	Encap      Encap
-	Routing    bool   // forward by IP address; otherwise by MAC address
-	ARPFlood   bool   // bridge modes: let ARP through instead of answering it
-	TunnelPort uint32 // OpenFlow port of the flow-based VXLAN port
-	Round      uint16 // goes into cookies
+	Encap    Encap
+	Routing  bool // forward by IP address; otherwise by MAC address
+	ARPFlood bool // bridge modes: let ARP through instead of answering it
+	// AllowSpoofing lets containers send under addresses that are not theirs.
+	AllowSpoofing bool
+	TunnelPort    uint32 // OpenFlow port of the flow-based VXLAN port
+	Round         uint16 // goes into cookies
 }
 
 // Pipeline computes the flows of one bridge.
@@ -22,6 +24,7 @@ type Pipeline struct {
 	features []feature
 	ids      [numTables]uint8
 	names    []string
+	entry    table // what a container sends goes on here
 	forward  table // what has been let in goes on here
 	tunnels  map[tunnelKey]of.Instructions
 }

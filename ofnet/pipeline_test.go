@@ -87,6 +87,7 @@ func TestGoldenFlows(t *testing.T) {
 	v := newPipeline(t, Settings{Encap: VLAN, Round: 1})
 	flood := newPipeline(t, Settings{Encap: VLAN, ARPFlood: true, Round: 1})
 	x := vxbridge(t)
+	open := newPipeline(t, Settings{Encap: VXLAN, TunnelPort: testTunnelPort, Round: 1, AllowSpoofing: true})
 	for _, c := range []struct {
 		name  string
 		p     *Pipeline
@@ -106,6 +107,8 @@ func TestGoldenFlows(t *testing.T) {
 		{"vxlan_network", x, x.Network(vxNet1)},
 		{"vxlan_endpoint_local", x, x.Endpoint(local1)},
 		{"vxlan_endpoint_remote", x, x.Endpoint(remote1)},
+		{"vxlan_spoofing_fixed", open, open.Fixed()},
+		{"vxlan_spoofing_endpoint_local", open, open.Endpoint(local1)},
 		{"vxlan_flood", x, x.Flood(vxFlood1)},
 		{"vlan_flood_fixed", flood, flood.Fixed()},
 		{"vlan_flood_endpoint_local", flood, flood.Endpoint(vl1)},

@@ -6,6 +6,8 @@ type table uint8
 // The tables, in the order packets pass them.
 const (
 	tableClassify table = iota
+	tableSource
+	tableSourceND
 	tableNeighbour
 	tableARP
 	tableARPReply
@@ -21,7 +23,7 @@ const (
 )
 
 var tableNames = [numTables]string{
-	"classify", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish",
+	"classify", "source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish",
 	"route", "hop", "deliver", "mac", "switch",
 }
 

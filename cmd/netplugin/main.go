@@ -26,6 +26,7 @@ type options struct {
 	vxlanPort                    int
 	datapath, ovsdb, restAddress string
 	cniSocket                    string
+	allowSpoofing                bool
 
 	vtepIP, ctrlIP netip.Addr
 	uplinks        []string
@@ -86,6 +87,10 @@ func (o *options) flags() []cli.Flag {
 		&cli.StringFlag{
 			Name: "cni-socket", Value: "/run/contiv/contiv-cni.sock", Destination: &o.cniSocket, Sources: env.Var("CNI_SOCKET"),
 			Usage: "`path` of the socket for contivk8s (mode kubernetes and test)",
+		},
+		&cli.BoolFlag{
+			Name: "allow-spoofing", Destination: &o.allowSpoofing, Sources: env.Var("ALLOW_SPOOFING"),
+			Usage: "let containers send under addresses that are not theirs",
 		},
 	}, o.hostFlags()...)
 }

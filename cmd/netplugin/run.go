@@ -33,7 +33,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	defer store.Close()
 	driver, err := ovsd.New(ovsd.Config{
 		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, VXLANPort: uint16(o.vxlanPort),
-		Uplinks: o.uplinks, Log: log.WithField("part", "ovs"),
+		Uplinks: o.uplinks, AllowSpoofing: o.allowSpoofing, Log: log.WithField("part", "ovs"),
 	})
 	if err != nil {
 		return err

@@ -48,7 +48,9 @@ type Config struct {
 	VTEP      netip.Addr
 	VXLANPort uint16   // UDP
 	Uplinks   []string // interfaces of the VLAN bridge
-	Log       logrus.FieldLogger
+	// AllowSpoofing lets containers send under addresses that are not theirs.
+	AllowSpoofing bool
+	Log           logrus.FieldLogger
 }
 
 func (c *Config) setDefaults() error {

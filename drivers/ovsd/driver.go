@@ -364,7 +364,7 @@ func (d *Driver) rebuild() {
 	for _, s := range d.sides {
 		s.pipeline, s.modeErr = ofnet.NewPipeline(ofnet.Settings{
 			Encap: s.encap, Routing: d.global.FwdMode == "routing", ARPFlood: d.global.ARPMode == "flood",
-			TunnelPort: tunnelOFPort, Round: s.round,
+			AllowSpoofing: d.cfg.AllowSpoofing, TunnelPort: tunnelOFPort, Round: s.round,
 		})
 		if s.pipeline == nil {
 			s.sw.RemoveAll()

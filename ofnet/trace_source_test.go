@@ -1,0 +1,97 @@
+package ofnet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+)
+
+// Which frames of a container get past the guard, in every mode.
+func TestTraceSpoofing(t *testing.T) {
+	sw := ovstest.Start(t)
+	bridges := map[string]map[string]Program{
+		"vrouter": routedFlows(vrouter(t)), "vxlan": tunnelledFlows(vxbridge(t)), "vlan": bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1})),
+		"open": routedFlows(newPipeline(t, Settings{Encap: VXLAN, Routing: true, AllowSpoofing: true, TunnelPort: testTunnelPort})),
+	}
+	for name, flows := range bridges {
+		realBridge(t, sw, name, flows)
+		sw.AddDummyPort(name, name+"-p1", "1")
+		sw.AddDummyPort(name, name+"-p2", "2")
+	}
+	const (
+		ns    = "icmp6,icmpv6_code=0,nw_ttl=255,dl_dst=33:33:ff:00:00:03,ipv6_dst=ff02::1:ff00:3,icmpv6_type=135,nd_target=2001:db8:1::3,"
+		na    = "icmp6,icmpv6_code=0,nw_ttl=255,dl_dst=02:02:0a:01:01:02,ipv6_dst=2001:db8:1::2,icmpv6_type=136,"
+		arp   = "dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_tpa=10.1.1.2,"
+		dhcp  = "udp,dl_dst=ff:ff:ff:ff:ff:ff,nw_dst=255.255.255.255,"
+		known = "2001:db8:1::1"
+	)
+	for _, c := range []struct {
+		name, packet string // OWN, OTHER: MAC addresses; IP, BAD: IPv4 addresses
+		ok           bool
+	}{
+		{"own addresses", "ip,dl_src=OWN,nw_src=IP,nw_dst=10.1.1.2", true},
+		{"another IPv4 source", "ip,dl_src=OWN,nw_src=BAD,nw_dst=10.1.1.2", false},
+		{"another MAC", "ip,dl_src=OTHER,nw_src=IP,nw_dst=10.1.1.2", false},
+		{"another MAC, another ethertype", "dl_src=OTHER,dl_type=0x88b5", false},
+		{"own MAC, another ethertype", "dl_src=OWN,dl_type=0x88b5", true},
+		{"DHCP", dhcp + "dl_src=OWN,nw_src=0.0.0.0,udp_src=68,udp_dst=67", true},
+		{"DHCP from another MAC", dhcp + "dl_src=OTHER,nw_src=0.0.0.0,udp_src=68,udp_dst=67", false},
+		{"no source, not DHCP", dhcp + "dl_src=OWN,nw_src=0.0.0.0,udp_src=68,udp_dst=53", false},
+		{"ARP", arp + "arp_op=1,dl_src=OWN,arp_sha=OWN,arp_spa=IP", true},
+		{"ARP reply", arp + "arp_op=2,dl_src=OWN,arp_sha=OWN,arp_spa=IP", true},
+		{"ARP probe", arp + "arp_op=1,dl_src=OWN,arp_sha=OWN,arp_spa=0.0.0.0", true},
+		{"ARP for another address", arp + "arp_op=2,dl_src=OWN,arp_sha=OWN,arp_spa=BAD", false},
+		{"ARP with another MAC inside", arp + "arp_op=2,dl_src=OWN,arp_sha=OTHER,arp_spa=IP", false},
+		{"IPv6", "ipv6,dl_src=OWN,ipv6_src=" + known + ",ipv6_dst=2001:db8:1::2", true},
+		{"another IPv6 source", "ipv6,dl_src=OWN,ipv6_src=2001:db8:1::2,ipv6_dst=2001:db8:1::2", false},
+		{"link-local", "ipv6,dl_src=OWN,ipv6_src=fe80::99,ipv6_dst=2001:db8:1::2", true},
+		{"link-local, another MAC", "ipv6,dl_src=OTHER,ipv6_src=fe80::99,ipv6_dst=2001:db8:1::2", false},
+		{"unspecified IPv6 source", "udp6,dl_src=OWN,ipv6_src=::,ipv6_dst=2001:db8:1::2", false},
+		{"duplicate address detection", ns + "dl_src=OWN,ipv6_src=::", true},
+		{"solicitation", ns + "dl_src=OWN,nd_sll=OWN,ipv6_src=" + known, true},
+		{"solicitation with another MAC inside", ns + "dl_src=OWN,nd_sll=OTHER,ipv6_src=" + known, false},
+		{"advertisement", na + "dl_src=OWN,nd_target=" + known + ",nd_tll=OWN,ipv6_src=" + known, true},
+		{"advertisement of another address", na + "dl_src=OWN,nd_target=2001:db8:1::3,nd_tll=OWN,ipv6_src=" + known, false},
+		{"advertisement with another MAC inside", na + "dl_src=OWN,nd_target=" + known + ",nd_tll=OTHER,ipv6_src=" + known, false},
+	} {
+		for name := range bridges {
+			fill := strings.NewReplacer("OWN", "02:02:0a:01:01:01", "OTHER", "02:02:0a:01:01:03", "IP,", "10.1.1.1,", "BAD", "10.1.1.3")
+			ip4, has6 := "10.1.1.1", true
+			if name == "vlan" {
+				fill = strings.NewReplacer("OWN", "02:02:0a:02:01:01", "OTHER", "02:02:0a:02:01:03", "IP,", "10.2.1.1,", "BAD", "10.2.1.3")
+				ip4, has6 = "10.2.1.1", false
+			}
+			if !has6 && strings.Contains(c.packet, known) {
+				continue // the endpoint of that bridge has no IPv6 address
+			}
+			t.Run(name+" "+c.name, func(t *testing.T) {
+				packet := fill.Replace(c.packet + ",")
+				packet = strings.TrimSuffix(strings.ReplaceAll(packet, "=IP", "="+ip4), ",")
+				trace := sw.Trace(name, fmt.Sprint("in_port=1,", packet))
+				// What gets past the guard reaches the neighbour table.
+				next := bridgeTable(t, name, "neighbour")
+				if got := strings.Contains(trace, next); got != (c.ok || name == "open") {
+					t.Errorf("passes %t:\n%s", got, trace)
+				}
+			})
+		}
+	}
+}
+
+// bridgeTable is how a trace shows that a packet is looked up in a table.
+func bridgeTable(t *testing.T, mode, table string) string {
+	t.Helper()
+	set := map[string]Settings{
+		"vrouter": {Encap: VXLAN, Routing: true}, "vxlan": {Encap: VXLAN}, "vlan": {Encap: VLAN},
+		"open": {Encap: VXLAN, Routing: true, AllowSpoofing: true},
+	}[mode]
+	for i, name := range newPipeline(t, set).Tables() {
+		if name == table {
+			return fmt.Sprintf("goto_table:%d\n", i)
+		}
+	}
+	t.Fatalf("%s has no table %s", mode, table)
+	return ""
+}
