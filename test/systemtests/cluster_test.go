@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ type iperfResult struct {
 // iperf measures from one container to a server it starts in another.
 func (c cluster) iperf(from, server, address string, args ...string) (result iperfResult) {
 	c.t.Helper()
-	c.serve(server)
+	defer c.serve(server)()
 	out, err := c.Output(c.t.Context(), from, append([]string{"iperf3", "--json", "--connect-timeout", "5000", "--client", address}, args...)...)
 	if jsonErr := json.Unmarshal([]byte(out), &result); jsonErr != nil {
 		c.t.Fatalf("iperf3 from %s to %s: %v, %v\n%s", from, address, err, jsonErr, out)
@@ -123,18 +124,24 @@ func (c cluster) iperf(from, server, address string, args ...string) (result ipe
 }
 
 // serve starts an iperf3 server for one test in a container and returns when it
-// listens.
-func (c cluster) serve(name string) {
+// listens. The function it returns ends it.
+func (c cluster) serve(name string) (end func()) {
 	c.t.Helper()
-	cmd, err := c.Start(c.t.Context(), name, lab.Stdio{}, "iperf3", "--server", "--one-off")
+	var out buffer
+	cmd, err := c.Start(context.WithoutCancel(c.t.Context()), name, lab.Stdio{Out: &out, Err: &out}, "iperf3", "--server", "--one-off")
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		_ = cmd.Process.Kill() // it may have ended, as it should
 		_ = cmd.Wait()
 	})
-	c.run(name, "for i in $(seq 200); do ss -Hltn 'sport = :5201' | grep -q . && exit 0; sleep 0.02; done; echo iperf3 does not listen; exit 1")
+	c.t.Cleanup(end)
+	if _, err := c.Output(c.t.Context(), name, "sh", "-c", "for i in $(seq 500); do ss -Hltn 'sport = :5201' | grep -q . && exit 0; sleep 0.02; done; exit 1"); err != nil {
+		end()
+		c.t.Fatalf("iperf3 does not listen in %s: %s", name, out.String())
+	}
+	return end
 }
 
 // watch pings every ten milliseconds in the background. The function it returns ends
