@@ -10,13 +10,6 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func bridgeOf(encap ofnet.Encap) string {
-	if encap == ofnet.VLAN {
-		return VLANBridge
-	}
-	return VXLANBridge
-}
-
 // Attach gives an endpoint of this host a port, or returns the one it has if its
 // container end is where it belongs. Otherwise what there is is made anew.
 func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.Encap, tag uint16) (drivers.Port, error) {
