@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -84,7 +86,11 @@ type holders struct {
 
 func (h *holders) churn(ctx context.Context, c *client.Client, name string, rnd *rand.Rand) error {
 	var mine []string
-	for step := range churnSteps {
+	until := time.Now()
+	if os.Getenv("CONTIV_LONG") != "" { // make test-long
+		until = until.Add(time.Minute)
+	}
+	for step := 0; step < churnSteps || time.Now().Before(until); step++ {
 		if len(mine) < churnKeep && rnd.IntN(3) > 0 {
 			container := fmt.Sprintf("%s-%d", name, step)
 			resp, _, err := c.CreateEndpoint(ctx, masterapi.CreateEndpointRequest{
