@@ -143,4 +143,3 @@ func checkSides(r *Rule) error {
 	}
 	return nil
 }
-

@@ -38,9 +38,11 @@ type collection[T, O any] struct {
 	update func(x *tx, old, obj *T) error
 	remove func(x *tx, obj *T) error
 	// view adds the links that are derived; nil when there are none. oper makes the
-	// operational part. Both run with the model locked for reading.
+	// operational part from the model. Both run with the model locked for reading.
 	view func(obj *T) *T
 	oper func(obj *T, hosts vteps) (O, error)
+	// ask makes the operational part, instead of oper, from what others answer.
+	ask func(ctx context.Context, obj *T) (O, error)
 }
 
 func (c *collection[T, O]) Name() string { return c.kind.Collection }
@@ -113,9 +115,25 @@ func (c *collection[T, O]) Delete(ctx context.Context, key string) error {
 }
 
 func (c *collection[T, O]) Inspect(ctx context.Context, key string) (any, error) {
-	if _, err := c.Get(key); err != nil {
+	obj, err := c.Get(key)
+	if err != nil {
 		return nil, err
 	}
+	v := &contivmodel.Inspection[*T, O]{Config: obj.(*T)}
+	switch {
+	case c.ask != nil:
+		v.Oper, err = c.ask(ctx, v.Config)
+	case c.oper != nil:
+		v, err = c.look(ctx, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// look shows an object and its operational part as of one moment.
+func (c *collection[T, O]) look(ctx context.Context, key string) (*contivmodel.Inspection[*T, O], error) {
 	hosts, err := c.e.vteps(ctx)
 	if err != nil {
 		return nil, err
@@ -128,8 +146,5 @@ func (c *collection[T, O]) Inspect(ctx context.Context, key string) (any, error)
 		return nil, c.kind.NotFound()
 	}
 	oper, err := c.oper(obj, hosts)
-	if err != nil {
-		return nil, err
-	}
-	return &contivmodel.Inspection[*T, O]{Config: obj, Oper: oper}, nil
+	return &contivmodel.Inspection[*T, O]{Config: obj, Oper: oper}, err
 }

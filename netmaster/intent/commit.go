@@ -66,8 +66,8 @@ func (c *committer) commit(ctx context.Context, x *tx) (int64, error) {
 	if err != nil || len(txn.Then) == 0 {
 		return c.rev, err
 	}
-	if n := max(len(txn.Then), len(txn.If)); n > c.room() {
-		return 0, errs.New(errs.Internal, "a change of %d operations does not fit into a transaction of %d", n, c.room())
+	if max(len(txn.Then), len(txn.If)) > c.room() || bytesOf(txn) > objdb.MaxTxnBytes/2 {
+		return c.commitLarge(ctx, txn)
 	}
 	return c.send(ctx, txn)
 }

@@ -42,6 +42,9 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 	if err := commits.begin(ctx); err != nil {
 		return nil, err
 	}
+	if err := commits.recover(ctx); err != nil {
+		return nil, err
+	}
 	l := loader{model: e.model, store: store, log: cfg.Log}
 	if err := l.load(ctx); err != nil {
 		return nil, err
@@ -65,7 +68,9 @@ func (e *Engine) Done() <-chan struct{} { return e.writer.stopped }
 
 // Collections returns the kinds of objects there are.
 func (e *Engine) Collections() []Collection {
-	return []Collection{e.tenants(), e.networks(), e.groups(), e.globals()}
+	return []Collection{
+		e.tenants(), e.networks(), e.groups(), e.globals(), e.netprofiles(), e.policies(), e.rules(),
+	}
 }
 
 // flagsKey holds the start-up settings the last leader was given. Only when an

@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/contiv/netplugin/contivmodel"
@@ -16,6 +17,7 @@ func (e *Engine) groups() *collection[contivmodel.EndpointGroup, contivmodel.End
 		create: createGroup,
 		update: updateGroup,
 		remove: removeGroup,
+		view:   e.model.viewGroup,
 		oper:   e.model.groupOper,
 	}
 }
@@ -53,9 +55,6 @@ func createGroup(x *tx, g *contivmodel.EndpointGroup) error {
 	if err := ownVLAN(x, net, rec); err != nil {
 		return err
 	}
-	if err := checkAttachments(g); err != nil {
-		return err
-	}
 	if err := x.claimTag(tags.GroupID, number, ownerGroup(id)); err != nil {
 		return err
 	}
@@ -65,16 +64,31 @@ func createGroup(x *tx, g *contivmodel.EndpointGroup) error {
 		x.onUndo(func() { space.RemovePool(pool.Owner) })
 		x.addrs.put(x, claimKey{netID, pool.Range.String()}, &state.AddressClaim{Owner: pool.Owner})
 	}
-	linkGroup(g)
-	x.groups.put(x, g.Key, g)
+	if err := attach(x, g, rec); err != nil {
+		return err
+	}
 	x.grpStates.put(x, id, rec)
-	return nil
+	return expandGroup(x, g, rec)
 }
 
 // linkGroup sets the links that follow from what a group names.
 func linkGroup(g *contivmodel.EndpointGroup) {
 	g.Links.Network = contivmodel.Link{Type: contivmodel.NetworkKind().Type, Key: modelKey(g.TenantName, g.NetworkName)}
-	g.Links.Tenant = contivmodel.Link{Type: contivmodel.TenantKind().Type, Key: g.TenantName}
+	g.Links.Tenant = tenantLink(g.TenantName)
+	g.Links.NetProfile = contivmodel.Link{}
+	if g.NetProfile != "" {
+		g.Links.NetProfile = contivmodel.Link{Type: contivmodel.NetprofileKind().Type, Key: modelKey(g.TenantName, g.NetProfile)}
+	}
+	g.LinkSets = contivmodel.EndpointGroupLinkSets{
+		Policies: contivmodel.NewLinkSet(contivmodel.PolicyKind().Type, inTenant(g.TenantName, g.Policies...)),
+	}
+}
+
+// viewGroup adds the rules that name the group.
+func (m *model) viewGroup(g *contivmodel.EndpointGroup) *contivmodel.EndpointGroup {
+	v := *g
+	v.LinkSets.MatchRules = contivmodel.NewLinkSet(contivmodel.RuleKind().Type, sortedKeys(m.rulesOnGroup, g.Key))
+	return &v
 }
 
 // checkPool returns the pool a group asks for, nil when it asks for none.
@@ -110,17 +124,31 @@ func ownVLAN(x *tx, net *state.Network, rec *state.EndpointGroup) error {
 	return x.claimTag(tags.VLAN, tag, ownerGroup(rec.ID))
 }
 
-// checkAttachments wants everything a group refers to to exist.
-func checkAttachments(g *contivmodel.EndpointGroup) error {
-	for _, name := range g.Policies {
-		return errs.New(errs.NotFound, "Policy not found: %s", modelKey(g.TenantName, name))
+// attach wants everything a group refers to to exist, copies the net profile's values
+// into the group's record, and plans the group with its links.
+func attach(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error {
+	for _, key := range inTenant(g.TenantName, g.Policies...) {
+		if _, ok := x.policies.get(key); !ok {
+			return errs.New(errs.NotFound, "Policy not found: %s", key)
+		}
 	}
+	if slices.Contains(g.Policies, "") {
+		return errs.New(errs.Invalid, "Policy not found: policies has an empty name")
+	}
+	var p contivmodel.Netprofile
 	if g.NetProfile != "" {
-		return errs.New(errs.NotFound, "netprofile not found: %s", modelKey(g.TenantName, g.NetProfile))
+		found, ok := x.profiles.get(modelKey(g.TenantName, g.NetProfile))
+		if !ok {
+			return errs.New(errs.NotFound, "netprofile not found: %s", modelKey(g.TenantName, g.NetProfile))
+		}
+		p = *found
 	}
+	setProfile(rec, &p)
 	for _, name := range g.ExtContractsGrps {
 		return errs.New(errs.NotFound, "External contracts group %s not found", name)
 	}
+	linkGroup(g)
+	x.groups.put(x, g.Key, g)
 	return nil
 }
 
@@ -133,13 +161,21 @@ func updateGroup(x *tx, old, g *contivmodel.EndpointGroup) error {
 	if g.IPPool != old.IPPool {
 		return errs.New(errs.Invalid, "cannot change the ip pool of endpoint group %s from %q to %q", g.Key, old.IPPool, g.IPPool)
 	}
-	if err := checkAttachments(g); err != nil {
+	id := state.GroupID(g.GroupName, g.TenantName)
+	before, ok := x.grpStates.get(id)
+	if !ok {
+		return errs.New(errs.Internal, "endpoint group %s has no record", g.Key)
+	}
+	upd, rec := *old, *before
+	upd.Policies, upd.NetProfile, upd.ExtContractsGrps = g.Policies, g.NetProfile, g.ExtContractsGrps
+	if err := attach(x, &upd, &rec); err != nil {
 		return err
 	}
-	upd := *old
-	upd.Policies, upd.NetProfile, upd.ExtContractsGrps = g.Policies, g.NetProfile, g.ExtContractsGrps
-	x.groups.put(x, g.Key, &upd)
-	return nil
+	if rec != *before {
+		x.grpStates.put(x, id, &rec)
+	}
+	withdrawGroup(x, old, func(policy string) bool { return !slices.Contains(upd.Policies, policy) })
+	return expandGroup(x, &upd, &rec)
 }
 
 // removeGroup refuses while the group has endpoints, and plans the end of everything
@@ -149,6 +185,10 @@ func removeGroup(x *tx, g *contivmodel.EndpointGroup) error {
 	if blockers := names(x.endpoints.where(x.endpointsOfGroup, id), endpointName); blockers != "" {
 		return errs.New(errs.InUse, "EPG %s has active endpoints: %s", g.GroupName, blockers)
 	}
+	if blockers := names(x.rules.where(x.rulesOnGroup, g.Key), keyOf[contivmodel.Rule]); blockers != "" {
+		return errs.New(errs.InUse, "cannot delete endpoint group %s: it is named by rules: %s", g.Key, blockers)
+	}
+	withdrawGroup(x, g, func(string) bool { return true })
 	owner := ownerGroup(id)
 	if rec, ok := x.grpStates.get(id); ok {
 		x.freeTag(tags.GroupID, rec.EndpointGroupID, owner)

@@ -88,6 +88,10 @@ func (e *Engine) checkConsistent(t tb) {
 		compare(t, "networks", fresh.networks, m.networks)
 		compare(t, "groups", fresh.groups, m.groups)
 		compare(t, "globals", fresh.globals, m.globals)
+		compare(t, "net profiles", fresh.profiles, m.profiles)
+		compare(t, "policies", fresh.policies, m.policies)
+		compare(t, "rules", fresh.rules, m.rules)
+		compare(t, "rule records", fresh.ruleRecs, m.ruleRecs)
 		compare(t, "settings", fresh.settings, m.settings)
 		compare(t, "network states", fresh.netStates, m.netStates)
 		compare(t, "group states", fresh.grpStates, m.grpStates)
@@ -128,7 +132,7 @@ func (e *Engine) checkConsistent(t tb) {
 	if err != nil {
 		t.Fatalf("look at the model: %v", err)
 	}
-	if steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims()); len(steps) != 0 {
+	if steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims(), l.wrongRules()); len(steps) != 0 {
 		t.Errorf("%d claims need repair", len(steps))
 	}
 	e.checkLinks(t)
@@ -174,8 +178,55 @@ func (e *Engine) checkLinks(t tb) {
 			backward["group "+g+" tenant "+tn.Key] = true
 		}
 	}
+	e.checkPolicyLinks(forward, backward)
 	if diff := cmp.Diff(forward, backward); diff != "" {
 		t.Errorf("links (-forward +backward):\n%s", diff)
+	}
+}
+
+// checkPolicyLinks adds the links among groups, net profiles, policies and rules.
+func (e *Engine) checkPolicyLinks(forward, backward map[string]bool) {
+	for _, g := range e.groups().List().([]*contivmodel.EndpointGroup) {
+		for p := range g.LinkSets.Policies {
+			forward["group "+g.Key+" policy "+p] = true
+		}
+		for r := range g.LinkSets.MatchRules {
+			backward["rule "+r+" group "+g.Key] = true
+		}
+		if p := g.Links.NetProfile.Key; p != "" {
+			forward["group "+g.Key+" profile "+p] = true
+		}
+	}
+	for _, p := range e.netprofiles().List().([]*contivmodel.Netprofile) {
+		forward["profile "+p.Key+" tenant "+p.Links.Tenant.Key] = true
+		for g := range p.LinkSets.EndpointGroups {
+			backward["group "+g+" profile "+p.Key] = true
+		}
+	}
+	for _, p := range e.policies().List().([]*contivmodel.Policy) {
+		forward["policy "+p.Key+" tenant "+p.Links.Tenant.Key] = true
+		for g := range p.LinkSets.EndpointGroups {
+			backward["group "+g+" policy "+p.Key] = true
+		}
+		for r := range p.LinkSets.Rules {
+			backward["rule "+r+" policy "+p.Key] = true
+		}
+	}
+	for _, r := range e.rules().List().([]*contivmodel.Rule) {
+		for p := range r.LinkSets.Policies {
+			forward["rule "+r.Key+" policy "+p] = true
+		}
+		if g := r.Links.MatchEndpointGroup.Key; g != "" {
+			forward["rule "+r.Key+" group "+g] = true
+		}
+	}
+	for _, tn := range e.tenants().List().([]*contivmodel.Tenant) {
+		for p := range tn.LinkSets.NetProfiles {
+			backward["profile "+p+" tenant "+tn.Key] = true
+		}
+		for p := range tn.LinkSets.Policies {
+			backward["policy "+p+" tenant "+tn.Key] = true
+		}
 	}
 }
 

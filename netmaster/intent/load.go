@@ -43,18 +43,28 @@ func (l *loader) load(ctx context.Context) error {
 		})},
 		{objPrefix(contivmodel.NetworkKind()), decodeObject(contivmodel.NetworkKind(), m.networks, func(n *contivmodel.Network) {
 			n.LinkSets = contivmodel.NetworkLinkSets{}
-			n.Links.Tenant = contivmodel.Link{Type: contivmodel.TenantKind().Type, Key: n.TenantName}
+			n.Links.Tenant = tenantLink(n.TenantName)
 		})},
 		{objPrefix(contivmodel.EndpointGroupKind()), decodeObject(contivmodel.EndpointGroupKind(), m.groups, func(g *contivmodel.EndpointGroup) {
 			g.LinkSets, g.Links = contivmodel.EndpointGroupLinkSets{}, contivmodel.EndpointGroupLinks{}
 			linkGroup(g)
 		})},
+		{objPrefix(contivmodel.NetprofileKind()), decodeObject(contivmodel.NetprofileKind(), m.profiles, func(p *contivmodel.Netprofile) {
+			p.LinkSets = contivmodel.NetprofileLinkSets{}
+			p.Links.Tenant = tenantLink(p.TenantName)
+		})},
+		{objPrefix(contivmodel.PolicyKind()), decodeObject(contivmodel.PolicyKind(), m.policies, func(p *contivmodel.Policy) {
+			p.LinkSets = contivmodel.PolicyLinkSets{}
+			p.Links.Tenant = tenantLink(p.TenantName)
+		})},
+		{objPrefix(contivmodel.RuleKind()), decodeObject(contivmodel.RuleKind(), m.rules, linkRule)},
 		{state.GlobalKey, decodeRecord(m.settings)},
 		{state.NetworkRoot, l.network},
 		{state.GroupRoot, decodeRecord(m.grpStates)},
 		{state.EndpointRoot, decodeRecord(m.endpoints)},
 		{state.IPAMRoot, l.address},
 		{state.TagRoot, l.tag},
+		{state.PolicyRuleRoot, decodeRecord(m.ruleRecs)},
 	}
 	for _, set := range sets {
 		kvs, _, err := l.store.List(ctx, set.prefix)

@@ -2,6 +2,7 @@ package intent
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -20,6 +21,9 @@ type model struct {
 	networks *table[string, contivmodel.Network]       // by model key
 	groups   *table[string, contivmodel.EndpointGroup] // by model key
 	globals  *table[string, contivmodel.Global]        // by model key
+	profiles *table[string, contivmodel.Netprofile]    // by model key
+	policies *table[string, contivmodel.Policy]        // by model key
+	rules    *table[string, contivmodel.Rule]          // by model key
 
 	settings  *table[string, state.Global]        // one row, under ""
 	netStates *table[string, state.Network]       // by id
@@ -27,6 +31,7 @@ type model struct {
 	endpoints *table[string, state.Endpoint]      // by id
 	addrs     *table[claimKey, state.AddressClaim]
 	tags      *table[tagKey, state.TagClaim]
+	ruleRecs  *table[string, state.PolicyRule] // by rule id
 
 	networksOfTenant *index[string, contivmodel.Network]
 	groupsOfTenant   *index[string, contivmodel.EndpointGroup]
@@ -35,6 +40,14 @@ type model struct {
 	endpointsOfGroup *index[string, state.Endpoint]            // by group id
 	addrsOfNet       *index[claimKey, state.AddressClaim]
 	tagsOfPool       *index[tagKey, state.TagClaim]
+
+	profilesOfTenant *index[string, contivmodel.Netprofile]
+	policiesOfTenant *index[string, contivmodel.Policy]
+	groupsOfProfile  *index[string, contivmodel.EndpointGroup] // by the profile's model key
+	groupsOfPolicy   *index[string, contivmodel.EndpointGroup] // by the policy's model key
+	rulesOfPolicy    *index[string, contivmodel.Rule]          // by the policy's model key
+	rulesOnGroup     *index[string, contivmodel.Rule]          // by the model key of the group they name
+	rulesOnNetwork   *index[string, contivmodel.Rule]          // by the model key of the network they name
 
 	spaces map[string]*ipam.Space // by network id
 	pools  map[string]*tags.Pool
@@ -61,12 +74,16 @@ func newModel() *model {
 		networks:   newTable[string, contivmodel.Network](obj(contivmodel.NetworkKind().Type)),
 		groups:     newTable[string, contivmodel.EndpointGroup](obj(contivmodel.EndpointGroupKind().Type)),
 		globals:    newTable[string, contivmodel.Global](obj(contivmodel.GlobalKind().Type)),
+		profiles:   newTable[string, contivmodel.Netprofile](obj(contivmodel.NetprofileKind().Type)),
+		policies:   newTable[string, contivmodel.Policy](obj(contivmodel.PolicyKind().Type)),
+		rules:      newTable[string, contivmodel.Rule](obj(contivmodel.RuleKind().Type)),
 		settings:   newTable[string, state.Global](in(state.GlobalKey)),
 		netStates:  newTable[string, state.Network](in(state.NetworkRoot)),
 		grpStates:  newTable[string, state.EndpointGroup](in(state.GroupRoot)),
 		endpoints:  newTable[string, state.Endpoint](in(state.EndpointRoot)),
 		addrs:      newTable[claimKey, state.AddressClaim](func(k claimKey) string { return state.IPAMRoot + k.net + "/" + k.what }),
 		tags:       newTable[tagKey, state.TagClaim](func(k tagKey) string { return state.TagRoot + k.pool + "/" + strconv.Itoa(k.tag) }),
+		ruleRecs:   newTable[string, state.PolicyRule](in(state.PolicyRuleRoot)),
 		spaces:     map[string]*ipam.Space{},
 		unreadable: map[string]string{},
 		pools: map[string]*tags.Pool{
@@ -85,6 +102,21 @@ func newModel() *model {
 	m.endpointsOfGroup = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.EndpointGroupKey })
 	m.addrsOfNet = m.addrs.indexed(func(k claimKey, _ *state.AddressClaim) string { return k.net })
 	m.tagsOfPool = m.tags.indexed(func(k tagKey, _ *state.TagClaim) string { return k.pool })
+	m.profilesOfTenant = m.profiles.indexed(func(_ string, p *contivmodel.Netprofile) string { return p.TenantName })
+	m.policiesOfTenant = m.policies.indexed(func(_ string, p *contivmodel.Policy) string { return p.TenantName })
+	m.groupsOfProfile = m.groups.indexedEach(func(_ string, g *contivmodel.EndpointGroup) []string {
+		return inTenant(g.TenantName, g.NetProfile)
+	})
+	m.groupsOfPolicy = m.groups.indexedEach(func(_ string, g *contivmodel.EndpointGroup) []string {
+		return inTenant(g.TenantName, g.Policies...)
+	})
+	m.rulesOfPolicy = m.rules.indexed(func(_ string, r *contivmodel.Rule) string { return modelKey(r.TenantName, r.PolicyName) })
+	m.rulesOnGroup = m.rules.indexedEach(func(_ string, r *contivmodel.Rule) []string {
+		return inTenant(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup)
+	})
+	m.rulesOnNetwork = m.rules.indexedEach(func(_ string, r *contivmodel.Rule) []string {
+		return inTenant(r.TenantName, r.FromNetwork, r.ToNetwork)
+	})
 	return m
 }
 
@@ -92,12 +124,25 @@ func newModel() *model {
 func (m *model) tables() []planned {
 	return []planned{
 		m.tenants, m.networks, m.groups, m.globals,
-		m.settings, m.netStates, m.grpStates, m.endpoints, m.addrs, m.tags,
+		m.profiles, m.policies, m.rules,
+		m.settings, m.netStates, m.grpStates, m.endpoints, m.addrs, m.tags, m.ruleRecs,
 	}
 }
 
 // modelKey is the key of an object that belongs to a tenant.
 func modelKey(tenant, name string) string { return tenant + ":" + name }
+
+// inTenant returns the keys of what is named in a tenant, without empty names and
+// repetitions.
+func inTenant(tenant string, names ...string) []string {
+	var keys []string
+	for _, name := range names {
+		if key := modelKey(tenant, name); name != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
 
 // Owners, as claims spell them.
 const (

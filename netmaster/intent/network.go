@@ -67,7 +67,7 @@ func createNetwork(x *tx, n *contivmodel.Network) error {
 	if err := assignTags(x, n, rec); err != nil {
 		return err
 	}
-	n.Links.Tenant = contivmodel.Link{Type: contivmodel.TenantKind().Type, Key: n.TenantName}
+	n.Links.Tenant = tenantLink(n.TenantName)
 	x.networks.put(x, n.Key, n)
 	x.netStates.put(x, id, rec)
 	x.spaces[id] = ipam.New(cfg)
@@ -215,6 +215,9 @@ func removeNetwork(x *tx, n *contivmodel.Network) error {
 		return g.GroupName
 	}); blockers != "" {
 		return errs.New(errs.InUse, "cannot delete network %s: it has endpoint groups: %s", n.Key, blockers)
+	}
+	if blockers := names(x.rules.where(x.rulesOnNetwork, n.Key), keyOf[contivmodel.Rule]); blockers != "" {
+		return errs.New(errs.InUse, "cannot delete network %s: it is named by rules: %s", n.Key, blockers)
 	}
 	if n.NwType == state.NetworkData {
 		if blockers := names(x.endpoints.where(x.endpointsOfNet, id), endpointName); blockers != "" {

@@ -20,7 +20,7 @@ import (
 // every repair is logged. Records that users or agents rely on are never removed: only
 // claims are.
 func (l *loader) repair(ctx context.Context, commits *committer) error {
-	steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims())
+	steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims(), l.wrongRules())
 	for len(steps) > 0 {
 		x := &tx{model: l.model}
 		n := 0

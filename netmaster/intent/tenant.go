@@ -31,6 +31,8 @@ func removeTenant(x *tx, t *contivmodel.Tenant) error {
 		what  string
 	}{
 		{count(x.groups.where(x.groupsOfTenant, t.TenantName)), "endpoint groups"},
+		{count(x.policies.where(x.policiesOfTenant, t.TenantName)), "policies"},
+		{count(x.profiles.where(x.profilesOfTenant, t.TenantName)), "net profiles"},
 		{count(x.networks.where(x.networksOfTenant, t.TenantName)), "networks"},
 	} {
 		if has.count > 0 {
@@ -44,7 +46,9 @@ func (m *model) viewTenant(t *contivmodel.Tenant) *contivmodel.Tenant {
 	v := *t
 	v.LinkSets = contivmodel.TenantLinkSets{
 		EndpointGroups: contivmodel.NewLinkSet(contivmodel.EndpointGroupKind().Type, sortedKeys(m.groupsOfTenant, t.TenantName)),
+		NetProfiles:    contivmodel.NewLinkSet(contivmodel.NetprofileKind().Type, sortedKeys(m.profilesOfTenant, t.TenantName)),
 		Networks:       contivmodel.NewLinkSet(contivmodel.NetworkKind().Type, sortedKeys(m.networksOfTenant, t.TenantName)),
+		Policies:       contivmodel.NewLinkSet(contivmodel.PolicyKind().Type, sortedKeys(m.policiesOfTenant, t.TenantName)),
 	}
 	return &v
 }
@@ -67,6 +71,14 @@ func (m *model) tenantOper(t *contivmodel.Tenant, hosts vteps) (contivmodel.Tena
 		}
 		oper.EndpointGroups = append(oper.EndpointGroups, g)
 	}
+	for _, key := range sortedKeys(m.policiesOfTenant, t.TenantName) {
+		p, err := m.policyOper(m.policies.base[key].v, hosts)
+		if err != nil {
+			return oper, fmt.Errorf("policy %s: %w", key, err)
+		}
+		oper.Policies = append(oper.Policies, p)
+	}
+	oper.TotalPolicies, oper.TotalNetprofiles = len(oper.Policies), len(m.profilesOfTenant.keys[t.TenantName])
 	oper.TotalNetworks, oper.TotalEPGs = len(oper.Networks), len(oper.EndpointGroups)
 	return oper, nil
 }

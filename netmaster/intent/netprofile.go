@@ -1,0 +1,62 @@
+package intent
+
+import (
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+func (e *Engine) netprofiles() *collection[contivmodel.Netprofile, contivmodel.NoOper] {
+	m := e.model
+	return &collection[contivmodel.Netprofile, contivmodel.NoOper]{
+		e: e, kind: contivmodel.NetprofileKind(), rows: m.profiles,
+		create: func(x *tx, p *contivmodel.Netprofile) error {
+			if err := needTenant(x, p.TenantName); err != nil {
+				return err
+			}
+			return putProfile(x, p)
+		},
+		update: func(x *tx, _, p *contivmodel.Netprofile) error { return putProfile(x, p) },
+		remove: func(x *tx, p *contivmodel.Netprofile) error {
+			if blockers := names(x.groups.where(x.groupsOfProfile, p.Key), keyOf[contivmodel.EndpointGroup]); blockers != "" {
+				return errs.New(errs.InUse, "NetProfile is being used: %s by endpoint groups %s", p.Key, blockers)
+			}
+			return nil
+		},
+		view: func(p *contivmodel.Netprofile) *contivmodel.Netprofile {
+			v := *p
+			v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupKind().Type, sortedKeys(m.groupsOfProfile, p.Key))
+			return &v
+		},
+	}
+}
+
+// minBurst is the least burst a rate limit works with, in kilobytes.
+const minBurst = 2
+
+// putProfile plans a net profile, and its values in the records of the groups that use
+// it.
+func putProfile(x *tx, p *contivmodel.Netprofile) error {
+	if p.Burst != 0 && p.Burst < minBurst {
+		return errs.New(errs.Invalid, "burst %d of netprofile %s is too small: expected at least %d, or 0 for none", p.Burst, p.Key, minBurst)
+	}
+	p.Links.Tenant = tenantLink(p.TenantName)
+	x.profiles.put(x, p.Key, p)
+	for _, g := range x.groups.where(x.groupsOfProfile, p.Key) {
+		id := state.GroupID(g.GroupName, g.TenantName)
+		before, ok := x.grpStates.get(id)
+		if !ok {
+			continue
+		}
+		rec := *before
+		if setProfile(&rec, p); rec != *before {
+			x.grpStates.put(x, id, &rec)
+		}
+	}
+	return nil
+}
+
+// setProfile copies the values of a net profile into a group's record.
+func setProfile(rec *state.EndpointGroup, p *contivmodel.Netprofile) {
+	rec.Bandwidth, rec.DSCP, rec.Burst = p.Bandwidth, p.DSCP, p.Burst
+}

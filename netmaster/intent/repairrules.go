@@ -1,0 +1,50 @@
+package intent
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/contiv/netplugin/state"
+)
+
+// wrongRules finds rule records that are missing, too many or not what rules and
+// groups amount to, and makes them right. Agents would enforce something else than
+// what users have asked for, so here records are replaced, too. A rule that names what
+// is gone stays without records: it must not match more than it says.
+func (l *loader) wrongRules() []step {
+	m := l.model
+	x := &tx{model: m}
+	want := map[string]state.PolicyRule{}
+	if !aci(x) {
+		for _, key := range slices.Sorted(maps.Keys(m.rules.base)) {
+			r := m.rules.base[key].v
+			for _, g := range m.groups.where(m.groupsOfPolicy, modelKey(r.TenantName, r.PolicyName)) {
+				rec, ok := m.grpStates.base[groupID(g)]
+				if !ok {
+					continue
+				}
+				records, err := x.ruleRecords(r, g, rec.v)
+				if err != nil {
+					l.log.WithField("rule", key).WithError(err).Error("a rule cannot be enforced")
+				}
+				for _, rec := range records {
+					want[rec.RuleID] = rec
+				}
+			}
+		}
+	}
+	var steps []step
+	for id, rec := range want {
+		if old, ok := m.ruleRecs.base[id]; !ok || *old.v != rec {
+			l.log.WithField("rule", id).Error("writing a rule record anew that is not what its rule says")
+			steps = append(steps, func(x *tx) { x.ruleRecs.put(x, id, &rec) })
+		}
+	}
+	for id := range m.ruleRecs.base {
+		if _, ok := want[id]; !ok {
+			l.log.WithField("rule", id).Error("removing a rule record that belongs to no rule")
+			steps = append(steps, func(x *tx) { x.ruleRecs.del(x, id) })
+		}
+	}
+	return steps
+}

@@ -1,0 +1,198 @@
+package intent
+
+import (
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/policy"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+func (e *Engine) rules() *collection[contivmodel.Rule, contivmodel.NoOper] {
+	return &collection[contivmodel.Rule, contivmodel.NoOper]{
+		e: e, kind: contivmodel.RuleKind(), rows: e.model.rules,
+		create: createRule,
+		update: func(_ *tx, r, _ *contivmodel.Rule) error {
+			return errs.New(errs.Exists, "Can not update a rule after its created: rule %s exists", r.Key)
+		},
+		remove: removeRule,
+	}
+}
+
+// createRule wants everything a rule names to exist, and plans its records for the
+// groups under its policy.
+func createRule(x *tx, r *contivmodel.Rule) error {
+	if err := checkNamed(x, r); err != nil {
+		return err
+	}
+	key := modelKey(r.TenantName, r.PolicyName)
+	if _, ok := x.policies.get(key); !ok {
+		return errs.New(errs.NotFound, "Policy not found: %s", key)
+	}
+	if r.Direction == contivmodel.DirectionIn && r.ToIPAddress != "" {
+		if err := checkLocalAddress(x, r, key); err != nil {
+			return err
+		}
+	}
+	linkRule(r)
+	x.rules.put(x, r.Key, r)
+	for _, g := range x.groups.where(x.groupsOfPolicy, key) {
+		if err := expandRule(x, r, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNamed wants the group or network that a rule names to exist. It names at most
+// one of them.
+func checkNamed(x *tx, r *contivmodel.Rule) error {
+	for _, name := range []string{r.FromEndpointGroup, r.ToEndpointGroup} {
+		if _, ok := x.groups.get(modelKey(r.TenantName, name)); !ok && name != "" {
+			return errs.New(errs.NotFound, "EndpointGroup not found: %s", modelKey(r.TenantName, name))
+		}
+	}
+	for _, name := range []string{r.FromNetwork, r.ToNetwork} {
+		if _, ok := x.networks.get(modelKey(r.TenantName, name)); !ok && name != "" {
+			return errs.New(errs.NotFound, "Network not found: %s", modelKey(r.TenantName, name))
+		}
+	}
+	return nil
+}
+
+// checkLocalAddress wants the local address of an incoming rule to be that of an
+// endpoint of the one group under the policy.
+func checkLocalAddress(x *tx, r *contivmodel.Rule, policyKey string) error {
+	var under []*contivmodel.EndpointGroup
+	for _, g := range x.groups.where(x.groupsOfPolicy, policyKey) {
+		under = append(under, g)
+	}
+	if len(under) != 1 {
+		return errs.New(errs.Invalid, "toIpAddress of incoming rule %s: expected exactly one endpoint group under policy %s, there are %d",
+			r.Key, policyKey, len(under))
+	}
+	for _, ep := range x.endpoints.where(x.endpointsOfGroup, groupID(under[0])) {
+		if ep.IPAddress == r.ToIPAddress {
+			return nil
+		}
+	}
+	return errs.New(errs.NotFound, "toIpAddress of incoming rule %s: no endpoint of group %s has address %s", r.Key, under[0].Key, r.ToIPAddress)
+}
+
+// linkRule sets the links that follow from what a rule names.
+func linkRule(r *contivmodel.Rule) {
+	r.LinkSets.Policies = contivmodel.NewLinkSet(contivmodel.PolicyKind().Type, inTenant(r.TenantName, r.PolicyName))
+	r.Links.MatchEndpointGroup = contivmodel.Link{}
+	for _, key := range inTenant(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup) {
+		r.Links.MatchEndpointGroup = contivmodel.Link{Type: contivmodel.EndpointGroupKind().Type, Key: key}
+	}
+}
+
+func removeRule(x *tx, r *contivmodel.Rule) error {
+	for _, g := range x.groups.where(x.groupsOfPolicy, modelKey(r.TenantName, r.PolicyName)) {
+		withdrawRule(x, r, g)
+	}
+	return nil
+}
+
+// Rule records: what of rules and groups agents enforce.
+
+// groupID is the id of a group's record.
+func groupID(g *contivmodel.EndpointGroup) string { return state.GroupID(g.GroupName, g.TenantName) }
+
+// expandRule plans the records of a rule for a group under its policy. In ACI mode the
+// fabric enforces policies, and there are none.
+func expandRule(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup) error {
+	if aci(x) {
+		return nil
+	}
+	rec, ok := x.grpStates.get(groupID(g))
+	if !ok {
+		return errs.New(errs.Internal, "endpoint group %s has no record", g.Key)
+	}
+	return expand(x, r, g, rec)
+}
+
+// expand is expandRule for a group whose record is rec.
+func expand(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error {
+	records, err := x.ruleRecords(r, g, rec)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		if old, ok := x.ruleRecs.get(records[i].RuleID); !ok || *old != records[i] {
+			x.ruleRecs.put(x, records[i].RuleID, &records[i])
+		}
+	}
+	return nil
+}
+
+// ruleRecords computes the records of a rule for a group. What the rule names must
+// exist: a record must never match more than its rule says.
+func (x *tx) ruleRecords(r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) ([]state.PolicyRule, error) {
+	s := policy.Subject{Rule: r, Group: g.Key, Number: rec.EndpointGroupID}
+	for _, key := range inTenant(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup) {
+		peer, ok := x.groups.get(key)
+		if !ok {
+			return nil, errs.New(errs.NotFound, "EndpointGroup not found: %s, named by rule %s", key, r.Key)
+		}
+		number := rec.EndpointGroupID
+		if key != g.Key {
+			other, ok := x.grpStates.get(groupID(peer))
+			if !ok {
+				return nil, errs.New(errs.Internal, "endpoint group %s has no record", key)
+			}
+			number = other.EndpointGroupID
+		}
+		s.Remote = number
+	}
+	for _, name := range []string{r.FromNetwork, r.ToNetwork} {
+		if name == "" {
+			continue
+		}
+		space := x.spaces[state.NetworkID(name, r.TenantName)]
+		if space == nil {
+			return nil, errs.New(errs.NotFound, "Network not found: %s, named by rule %s", modelKey(r.TenantName, name), r.Key)
+		}
+		s.Network = space.Config().Subnet.Prefix.String()
+	}
+	return policy.Expand(s), nil
+}
+
+// withdrawRule plans the end of a rule's records for a group.
+func withdrawRule(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup) {
+	for _, name := range policy.Names() {
+		id := policy.RuleID(g.Key, r, name)
+		if _, ok := x.ruleRecs.get(id); ok {
+			x.ruleRecs.del(x, id)
+		}
+	}
+}
+
+// expandGroup plans the records of all rules of a group's policies; those that are
+// there already stay untouched.
+func expandGroup(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error {
+	if aci(x) {
+		return nil
+	}
+	for _, key := range inTenant(g.TenantName, g.Policies...) {
+		for _, r := range x.rules.where(x.rulesOfPolicy, key) {
+			if err := expand(x, r, g, rec); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// withdrawGroup plans the end of a group's records of those of its policies that gone
+// names.
+func withdrawGroup(x *tx, g *contivmodel.EndpointGroup, gone func(policy string) bool) {
+	for _, name := range g.Policies {
+		if !gone(name) {
+			continue
+		}
+		for _, r := range x.rules.where(x.rulesOfPolicy, modelKey(g.TenantName, name)) {
+			withdrawRule(x, r, g)
+		}
+	}
+}
