@@ -60,7 +60,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}),
 		Commands: []*cli.Command{
 			endpointCommands(), globalCommands(), groupCommands(), loginCommand(), logoutCommand(),
-			networkCommands(), tenantCommands(), versionCommand(),
+			netprofileCommands(), networkCommands(), policyCommands(), tenantCommands(), versionCommand(),
 		},
 		HideVersion: true, // ours prints three lines
 		// Errors come back to us; the library must neither print them nor exit.

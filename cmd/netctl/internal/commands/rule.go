@@ -1,0 +1,148 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/contivmodel/client"
+)
+
+func ruleFlags() []cli.Flag {
+	return []cli.Flag{
+		tenantFlag(),
+		&cli.IntFlag{Name: "priority", Aliases: []string{"p"}, Usage: "`NUMBER` of 1-100, higher wins", Value: 1},
+		&cli.StringFlag{Name: "direction", Aliases: []string{"d"}, Usage: "`in or out`, seen from the group", Value: contivmodel.DirectionIn},
+		&cli.StringFlag{Name: "from-group", Aliases: []string{"g"}, Usage: "`NAME` of the group that sends; in only"},
+		&cli.StringFlag{Name: "to-group", Aliases: []string{"e"}, Usage: "`NAME` of the group that receives; out only"},
+		&cli.StringFlag{Name: "from-network", Aliases: []string{"n"}, Usage: "`NAME` of the network that sends; in only"},
+		&cli.StringFlag{Name: "to-network", Aliases: []string{"o"}, Usage: "`NAME` of the network that receives; out only"},
+		&cli.StringFlag{Name: "from-ip-address", Aliases: []string{"i"}, Usage: "who sends, `ADDRESS[/LENGTH]`; in only"},
+		&cli.StringFlag{Name: "to-ip-address", Aliases: []string{"s"}, Usage: "who receives, `ADDRESS[/LENGTH]`"},
+		&cli.StringFlag{Name: "protocol", Aliases: []string{"l"}, Usage: "`tcp, udp, icmp or a number`; none = all"},
+		&cli.IntFlag{Name: "port", Aliases: []string{"P"}, Usage: "destination port, `NUMBER`; 0 = all"},
+		&cli.StringFlag{Name: "action", Aliases: []string{"j"}, Usage: "`allow or deny`", Value: contivmodel.ActionAllow},
+	}
+}
+
+func addRule(ctx context.Context, cmd *cli.Command) error {
+	r := &contivmodel.Rule{
+		TenantName:        cmd.String("tenant"),
+		PolicyName:        cmd.Args().Get(0),
+		RuleID:            cmd.Args().Get(1),
+		Priority:          cmd.Int("priority"),
+		Direction:         cmd.String("direction"),
+		FromEndpointGroup: cmd.String("from-group"),
+		ToEndpointGroup:   cmd.String("to-group"),
+		FromNetwork:       cmd.String("from-network"),
+		ToNetwork:         cmd.String("to-network"),
+		FromIPAddress:     cmd.String("from-ip-address"),
+		ToIPAddress:       cmd.String("to-ip-address"),
+		Protocol:          cmd.String("protocol"),
+		Port:              cmd.Int("port"),
+		Action:            cmd.String("action"),
+	}
+	if err := checkDirection(r); err != nil {
+		return err
+	}
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	_, err = client.Put(ctx, c, contivmodel.RuleKind(), r)
+	return refused(err)
+}
+
+// checkDirection refuses options that do not go with the rule's direction.
+func checkDirection(r *contivmodel.Rule) error {
+	problem := ""
+	switch {
+	case r.Direction == contivmodel.DirectionIn && r.ToEndpointGroup != "":
+		problem = "Cant specify to-group for incoming rule"
+	case r.Direction == contivmodel.DirectionIn && r.ToNetwork != "":
+		problem = "Cant specify to-network for incoming rule"
+	case r.Direction == contivmodel.DirectionIn && r.FromEndpointGroup != "" && r.FromNetwork != "":
+		problem = "Cant specify both from-group and from-network"
+	case r.Direction == contivmodel.DirectionOut && r.FromEndpointGroup != "":
+		problem = "Cant specify from-group for outgoing rule"
+	case r.Direction == contivmodel.DirectionOut && r.FromNetwork != "":
+		problem = "Cant specify from-network for outgoing rule"
+	case r.Direction == contivmodel.DirectionOut && r.FromIPAddress != "":
+		problem = "Cant specify from-ip-address for outgoing rule"
+	case r.Direction == contivmodel.DirectionOut && r.ToEndpointGroup != "" && r.ToNetwork != "":
+		problem = "Cant specify both to-group and to-network"
+	case r.Direction != contivmodel.DirectionIn && r.Direction != contivmodel.DirectionOut:
+		problem = fmt.Sprintf("Unknown direction %q: expected in or out", r.Direction)
+	default:
+		return nil
+	}
+	return &failure{status: exitUsage, err: fmt.Errorf("%s", problem)}
+}
+
+// listRules prints the rules of a policy, which must exist, by priority, then id.
+func listRules(ctx context.Context, cmd *cli.Command) error {
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	if _, err := client.Get(ctx, c, contivmodel.TenantKind(), cmd.String("tenant")); err != nil {
+		return refused(err)
+	}
+	if _, err := client.Get(ctx, c, contivmodel.PolicyKind(), inTenant(cmd, cmd.Args().First())); err != nil {
+		return refused(err)
+	}
+	all, err := client.List(ctx, c, contivmodel.RuleKind())
+	if err != nil {
+		return refused(err)
+	}
+	rules := make([]*contivmodel.Rule, 0, len(all))
+	for i := range all {
+		if all[i].TenantName == cmd.String("tenant") && all[i].PolicyName == cmd.Args().First() {
+			rules = append(rules, &all[i])
+		}
+	}
+	if cmd.Bool("json") {
+		return printJSON(cmd, rules)
+	}
+	slices.SortStableFunc(rules, func(a, b *contivmodel.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
+	if cmd.Bool("quiet") {
+		var text strings.Builder
+		for _, r := range rules {
+			text.WriteString(r.RuleID + "\n")
+		}
+		return print(cmd, text.String())
+	}
+	return print(cmd, ruleTables(rules))
+}
+
+// ruleTables lays out incoming and outgoing rules, always both.
+func ruleTables(rules []*contivmodel.Rule) string {
+	in := table{
+		headers: []string{
+			"Rule", "Priority", "From EndpointGroup", "From Network", "From IpAddress", "To IpAddress", "Protocol", "Port", "Action",
+		},
+		dashes: []int{4, 8, 18, 12, 9, 12, 8, 4, 6},
+	}
+	out := table{
+		headers: []string{"Rule", "Priority", "To EndpointGroup", "To Network", "To IpAddress", "Protocol", "Port", "Action"},
+		dashes:  []int{4, 8, 16, 10, 9, 8, 4, 6},
+	}
+	var incoming, outgoing [][]string
+	for _, r := range rules {
+		priority, port := strconv.Itoa(r.Priority), strconv.Itoa(r.Port)
+		if r.Direction == contivmodel.DirectionIn {
+			incoming = append(incoming, []string{
+				r.RuleID, priority, r.FromEndpointGroup, r.FromNetwork, r.FromIPAddress, r.ToIPAddress, r.Protocol, port, r.Action,
+			})
+		} else {
+			outgoing = append(outgoing, []string{r.RuleID, priority, r.ToEndpointGroup, r.ToNetwork, r.ToIPAddress, r.Protocol, port, r.Action})
+		}
+	}
+	return "Incoming Rules:\n" + in.format(incoming) + "Outgoing Rules:\n" + out.format(outgoing)
+}
