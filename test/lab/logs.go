@@ -11,6 +11,7 @@ import (
 const (
 	tailLines = 15
 	tailBytes = 16 << 10
+	tailWidth = 400 // bytes of a line
 )
 
 // LogTail is the end of a daemon's log, to be read with an error.
@@ -38,6 +39,9 @@ func lastLines(b []byte, n int) string {
 	lines = lines[max(0, len(lines)-n):]
 	var out strings.Builder
 	for _, line := range lines {
+		if len(line) > tailWidth {
+			line = append(line[:tailWidth:tailWidth], " …"...)
+		}
 		fmt.Fprintf(&out, "  | %s\n", line)
 	}
 	return strings.TrimRight(out.String(), "\n")
