@@ -137,7 +137,7 @@ func TestSession(t *testing.T) {
 		{args: []string{"partition", "host2"}},
 		{args: []string{"exec", "host1", "--", "ping", "-c1", "-W1", "192.168.2.11"}, status: 1},
 		{args: []string{"heal", "host2"}},
-		{args: []string{"exec", "host1", "--", "ping", "-c1", "-w10", "192.168.2.11"}, out: "1 received"},
+		{args: []string{"exec", "host1", "--", "ping", "-c1", "-w10", "192.168.2.11"}, out: " 0% packet loss"},
 		{args: []string{"logs", "host1", "ovs"}, out: "ovs-vswitchd"},
 		{args: []string{"logs", "host1", "netmaster"}, status: 1, err: "netmaster.log"},
 		{args: []string{"detach", "web"}, status: 1, err: "container web is not attached"},
