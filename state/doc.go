@@ -7,6 +7,7 @@
 //	/contiv.io/state/endpointGroups/<grp>:<ten> EndpointGroup
 //	/contiv.io/state/eps/<net>.<tenant>-<id>    Endpoint
 //	/contiv.io/state/policyRule/<rule id>       PolicyRule
+//	/contiv.io/state/bgp/<host label>           Bgp
 //	/contiv.io/state/hosts/<host label>         Host, written by the agent of that host
 //	/contiv.io/state/ipam/<net>.<tenant>/<addr> AddressClaim; netmaster only
 //	/contiv.io/state/tags/<pool>/<tag>          TagClaim; netmaster only
@@ -31,6 +32,7 @@ const (
 	EndpointRoot   = StateRoot + "eps/"
 	GroupRoot      = StateRoot + "endpointGroups/"
 	PolicyRuleRoot = StateRoot + "policyRule/"
+	BgpRoot        = StateRoot + "bgp/"
 	HostRoot       = StateRoot + "hosts/"
 	IPAMRoot       = StateRoot + "ipam/"
 	TagRoot        = StateRoot + "tags/"

@@ -126,3 +126,13 @@ type LocalEpInfo struct {
 	EpgKey      string `json:"EpgKey"`
 	BridgeType  string `json:"BridgeType"` // vlan | vxlan
 }
+
+// Bgp is the BGP speaker that the agent of one host is to run.
+type Bgp struct {
+	ID         string `json:"id"` // the host label
+	Hostname   string `json:"hostname"`
+	RouterIP   string `json:"router-ip"` // ADDRESS[-OCTET]/LENGTH
+	As         string `json:"as"`
+	NeighborAs string `json:"neighbor-as"`
+	Neighbor   string `json:"neighbor"` // IPv4 address
+}

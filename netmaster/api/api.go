@@ -43,6 +43,7 @@ type Config struct {
 	ClusterMode string // docker | kubernetes | swarm-mode | test
 	FwdMode     string // bridge | routing; of a new cluster
 	Infra       string // default | aci | aci-opflex; of a new cluster
+	AgentPort   int    // where agents serve HTTP; 0 means 9090
 	// RequestTimeout is how long a request waits for the store; 0 means 10 s.
 	RequestTimeout time.Duration
 }
@@ -51,7 +52,7 @@ type Config struct {
 func NewController(cfg Config) daemon.NewController {
 	return func(ctx context.Context, store objdb.Store, lead objdb.Leadership) (daemon.Controller, error) {
 		engine, err := intent.New(ctx, intent.Config{
-			Log: cfg.Log, ClusterMode: cfg.ClusterMode, FwdMode: cfg.FwdMode, Infra: cfg.Infra,
+			Log: cfg.Log, ClusterMode: cfg.ClusterMode, FwdMode: cfg.FwdMode, Infra: cfg.Infra, AgentPort: cfg.AgentPort,
 		}, store, lead)
 		if err != nil {
 			return nil, err

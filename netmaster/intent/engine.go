@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/agents"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
@@ -22,6 +23,8 @@ type Config struct {
 	// FwdMode (bridge | routing) and Infra (default | aci | aci-opflex) are the settings
 	// a new cluster starts with.
 	FwdMode, Infra string
+	// AgentPort is where agents serve HTTP; 0 means 9090.
+	AgentPort int
 }
 
 // Engine is the intent of one tenure. Safe for concurrent use.
@@ -30,12 +33,13 @@ type Engine struct {
 	store  objdb.Store
 	model  *model
 	writer *writer
+	agents *agents.Client
 }
 
 // New reads the store, repairs claims nobody owns, creates what must exist (the global
 // settings, tenant default) and starts the writer, which ends with ctx, the tenure's.
 func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadership) (*Engine, error) {
-	e := &Engine{cfg: cfg, store: store, model: newModel()}
+	e := &Engine{cfg: cfg, store: store, model: newModel(), agents: agents.New(store, cfg.AgentPort)}
 	commits := &committer{store: store, lead: lead, log: cfg.Log, pause: firstPause}
 	// The mark comes first: it proves that this tenure lasts, and that no transaction of
 	// an earlier one can come between the reads below.
@@ -70,6 +74,7 @@ func (e *Engine) Done() <-chan struct{} { return e.writer.stopped }
 func (e *Engine) Collections() []Collection {
 	return []Collection{
 		e.tenants(), e.networks(), e.groups(), e.globals(), e.netprofiles(), e.policies(), e.rules(),
+		e.appProfiles(), e.contracts(), e.bgps(), e.gateways(), volumes(), volumeProfiles(),
 	}
 }
 

@@ -56,6 +56,9 @@ func updateGlobal(x *tx, old, req *contivmodel.Global) error {
 	if g.FwdMode != old.FwdMode && len(vlans)+len(vxlans) > 0 {
 		return errs.New(errs.InUse, "Unable to update forwarding mode due to existing %s", counts(vlans, vxlans))
 	}
+	if blockers := names(x.bgps.all(), keyOf[contivmodel.Bgp]); g.FwdMode != old.FwdMode && old.FwdMode == "routing" && blockers != "" {
+		return errs.New(errs.InUse, "Unable to leave forwarding mode routing, please delete existing Bgp configs: %s", blockers)
+	}
 	if g.PvtSubnet != old.PvtSubnet && len(vlans)+len(vxlans) > 0 && (old.PvtSubnet != "" || g.PvtSubnet != contivmodel.DefaultPvtSubnet) {
 		return errs.New(errs.InUse, "Unable to update private subnet due to existing %s", counts(vlans, vxlans))
 	}

@@ -80,13 +80,21 @@ func linkGroup(g *contivmodel.EndpointGroup) {
 		g.Links.NetProfile = contivmodel.Link{Type: contivmodel.NetprofileKind().Type, Key: modelKey(g.TenantName, g.NetProfile)}
 	}
 	g.LinkSets = contivmodel.EndpointGroupLinkSets{
-		Policies: contivmodel.NewLinkSet(contivmodel.PolicyKind().Type, inTenant(g.TenantName, g.Policies...)),
+		ExtContractsGrps: contivmodel.NewLinkSet(contivmodel.ExtContractsGroupKind().Type, inTenant(g.TenantName, g.ExtContractsGrps...)),
+		Policies:         contivmodel.NewLinkSet(contivmodel.PolicyKind().Type, inTenant(g.TenantName, g.Policies...)),
 	}
 }
 
-// viewGroup adds the rules that name the group.
+// viewGroup adds the rules that name the group, and its app profile: of several, the
+// one that was written last.
 func (m *model) viewGroup(g *contivmodel.EndpointGroup) *contivmodel.EndpointGroup {
 	v := *g
+	var last int64
+	for _, key := range sortedKeys(m.appsOfGroup, g.Key) {
+		if rev := m.apps.base[key].rev; rev >= last {
+			last, v.Links.AppProfile = rev, contivmodel.Link{Type: contivmodel.AppProfileKind().Type, Key: key}
+		}
+	}
 	v.LinkSets.MatchRules = contivmodel.NewLinkSet(contivmodel.RuleKind().Type, sortedKeys(m.rulesOnGroup, g.Key))
 	return &v
 }
@@ -145,7 +153,9 @@ func attach(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error
 	}
 	setProfile(rec, &p)
 	for _, name := range g.ExtContractsGrps {
-		return errs.New(errs.NotFound, "External contracts group %s not found", name)
+		if _, ok := x.contracts.get(modelKey(g.TenantName, name)); !ok {
+			return errs.New(errs.NotFound, "External contracts group %s not found", name)
+		}
 	}
 	linkGroup(g)
 	x.groups.put(x, g.Key, g)
@@ -182,6 +192,9 @@ func updateGroup(x *tx, old, g *contivmodel.EndpointGroup) error {
 // the group owns.
 func removeGroup(x *tx, g *contivmodel.EndpointGroup) error {
 	id, netID := state.GroupID(g.GroupName, g.TenantName), state.NetworkID(g.NetworkName, g.TenantName)
+	if blockers := names(x.apps.where(x.appsOfGroup, g.Key), keyOf[contivmodel.AppProfile]); blockers != "" {
+		return errs.New(errs.InUse, "cannot delete endpoint group %s: it is in app profiles %s", g.Key, blockers)
+	}
 	if blockers := names(x.endpoints.where(x.endpointsOfGroup, id), endpointName); blockers != "" {
 		return errs.New(errs.InUse, "EPG %s has active endpoints: %s", g.GroupName, blockers)
 	}

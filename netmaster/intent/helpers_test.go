@@ -91,6 +91,11 @@ func (e *Engine) checkConsistent(t tb) {
 		compare(t, "net profiles", fresh.profiles, m.profiles)
 		compare(t, "policies", fresh.policies, m.policies)
 		compare(t, "rules", fresh.rules, m.rules)
+		compare(t, "app profiles", fresh.apps, m.apps)
+		compare(t, "external contracts", fresh.contracts, m.contracts)
+		compare(t, "BGP speakers", fresh.bgps, m.bgps)
+		compare(t, "BGP records", fresh.bgpRecs, m.bgpRecs)
+		compare(t, "ACI gateways", fresh.gateways, m.gateways)
 		compare(t, "rule records", fresh.ruleRecs, m.ruleRecs)
 		compare(t, "settings", fresh.settings, m.settings)
 		compare(t, "network states", fresh.netStates, m.netStates)
@@ -190,12 +195,23 @@ func (e *Engine) checkPolicyLinks(forward, backward map[string]bool) {
 		for p := range g.LinkSets.Policies {
 			forward["group "+g.Key+" policy "+p] = true
 		}
+		for c := range g.LinkSets.ExtContractsGrps {
+			forward["group "+g.Key+" contracts "+c] = true
+		}
 		for r := range g.LinkSets.MatchRules {
 			backward["rule "+r+" group "+g.Key] = true
 		}
 		if p := g.Links.NetProfile.Key; p != "" {
 			forward["group "+g.Key+" profile "+p] = true
 		}
+	}
+	for _, c := range e.contracts().List().([]*contivmodel.ExtContractsGroup) {
+		for g := range c.LinkSets.EndpointGroups {
+			backward["group "+g+" contracts "+c.Key] = true
+		}
+	}
+	for _, p := range e.appProfiles().List().([]*contivmodel.AppProfile) {
+		forward["app "+p.Key+" tenant "+p.Links.Tenant.Key] = true
 	}
 	for _, p := range e.netprofiles().List().([]*contivmodel.Netprofile) {
 		forward["profile "+p.Key+" tenant "+p.Links.Tenant.Key] = true
@@ -221,6 +237,9 @@ func (e *Engine) checkPolicyLinks(forward, backward map[string]bool) {
 		}
 	}
 	for _, tn := range e.tenants().List().([]*contivmodel.Tenant) {
+		for p := range tn.LinkSets.AppProfiles {
+			backward["app "+p+" tenant "+tn.Key] = true
+		}
 		for p := range tn.LinkSets.NetProfiles {
 			backward["profile "+p+" tenant "+tn.Key] = true
 		}

@@ -163,7 +163,9 @@ func TestRuleRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	id := func(rule int) string { return fmt.Sprintf("%sdefault:g:default:p:default:p:%d:inRx", state.PolicyRuleRoot, rule) }
+	id := func(rule int) string {
+		return fmt.Sprintf("%sdefault:g:default:p:default:p:%d:inRx", state.PolicyRuleRoot, rule)
+	}
 	before, err := store.Get(t.Context(), id(7))
 	if err != nil {
 		t.Fatal(err)

@@ -57,6 +57,12 @@ func (l *loader) load(ctx context.Context) error {
 			p.LinkSets = contivmodel.PolicyLinkSets{}
 			p.Links.Tenant = tenantLink(p.TenantName)
 		})},
+		{objPrefix(contivmodel.AppProfileKind()), decodeObject(contivmodel.AppProfileKind(), m.apps, linkApp)},
+		{objPrefix(contivmodel.ExtContractsGroupKind()), decodeObject(contivmodel.ExtContractsGroupKind(), m.contracts, func(c *contivmodel.ExtContractsGroup) {
+			c.LinkSets = contivmodel.ExtContractsGroupLinkSets{}
+		})},
+		{objPrefix(contivmodel.BgpKind()), decodeObject(contivmodel.BgpKind(), m.bgps, func(*contivmodel.Bgp) {})},
+		{objPrefix(contivmodel.AciGwKind()), decodeObject(contivmodel.AciGwKind(), m.gateways, func(*contivmodel.AciGw) {})},
 		{objPrefix(contivmodel.RuleKind()), decodeObject(contivmodel.RuleKind(), m.rules, linkRule)},
 		{state.GlobalKey, decodeRecord(m.settings)},
 		{state.NetworkRoot, l.network},
@@ -65,6 +71,7 @@ func (l *loader) load(ctx context.Context) error {
 		{state.IPAMRoot, l.address},
 		{state.TagRoot, l.tag},
 		{state.PolicyRuleRoot, decodeRecord(m.ruleRecs)},
+		{state.BgpRoot, decodeRecord(m.bgpRecs)},
 	}
 	for _, set := range sets {
 		kvs, _, err := l.store.List(ctx, set.prefix)

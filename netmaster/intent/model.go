@@ -25,6 +25,11 @@ type model struct {
 	policies *table[string, contivmodel.Policy]        // by model key
 	rules    *table[string, contivmodel.Rule]          // by model key
 
+	apps      *table[string, contivmodel.AppProfile]        // by model key
+	contracts *table[string, contivmodel.ExtContractsGroup] // by model key
+	bgps      *table[string, contivmodel.Bgp]               // by model key
+	gateways  *table[string, contivmodel.AciGw]             // by model key
+
 	settings  *table[string, state.Global]        // one row, under ""
 	netStates *table[string, state.Network]       // by id
 	grpStates *table[string, state.EndpointGroup] // by id
@@ -32,6 +37,7 @@ type model struct {
 	addrs     *table[claimKey, state.AddressClaim]
 	tags      *table[tagKey, state.TagClaim]
 	ruleRecs  *table[string, state.PolicyRule] // by rule id
+	bgpRecs   *table[string, state.Bgp]        // by host label
 
 	networksOfTenant *index[string, contivmodel.Network]
 	groupsOfTenant   *index[string, contivmodel.EndpointGroup]
@@ -41,13 +47,17 @@ type model struct {
 	addrsOfNet       *index[claimKey, state.AddressClaim]
 	tagsOfPool       *index[tagKey, state.TagClaim]
 
-	profilesOfTenant *index[string, contivmodel.Netprofile]
-	policiesOfTenant *index[string, contivmodel.Policy]
-	groupsOfProfile  *index[string, contivmodel.EndpointGroup] // by the profile's model key
-	groupsOfPolicy   *index[string, contivmodel.EndpointGroup] // by the policy's model key
-	rulesOfPolicy    *index[string, contivmodel.Rule]          // by the policy's model key
-	rulesOnGroup     *index[string, contivmodel.Rule]          // by the model key of the group they name
-	rulesOnNetwork   *index[string, contivmodel.Rule]          // by the model key of the network they name
+	profilesOfTenant  *index[string, contivmodel.Netprofile]
+	policiesOfTenant  *index[string, contivmodel.Policy]
+	groupsOfProfile   *index[string, contivmodel.EndpointGroup] // by the profile's model key
+	groupsOfPolicy    *index[string, contivmodel.EndpointGroup] // by the policy's model key
+	appsOfTenant      *index[string, contivmodel.AppProfile]
+	appsOfGroup       *index[string, contivmodel.AppProfile] // by the group's model key
+	contractsOfTenant *index[string, contivmodel.ExtContractsGroup]
+	groupsOfContracts *index[string, contivmodel.EndpointGroup] // by the contracts group's model key
+	rulesOfPolicy     *index[string, contivmodel.Rule]          // by the policy's model key
+	rulesOnGroup      *index[string, contivmodel.Rule]          // by the model key of the group they name
+	rulesOnNetwork    *index[string, contivmodel.Rule]          // by the model key of the network they name
 
 	spaces map[string]*ipam.Space // by network id
 	pools  map[string]*tags.Pool
@@ -77,6 +87,10 @@ func newModel() *model {
 		profiles:   newTable[string, contivmodel.Netprofile](obj(contivmodel.NetprofileKind().Type)),
 		policies:   newTable[string, contivmodel.Policy](obj(contivmodel.PolicyKind().Type)),
 		rules:      newTable[string, contivmodel.Rule](obj(contivmodel.RuleKind().Type)),
+		apps:       newTable[string, contivmodel.AppProfile](obj(contivmodel.AppProfileKind().Type)),
+		contracts:  newTable[string, contivmodel.ExtContractsGroup](obj(contivmodel.ExtContractsGroupKind().Type)),
+		bgps:       newTable[string, contivmodel.Bgp](obj(contivmodel.BgpKind().Type)),
+		gateways:   newTable[string, contivmodel.AciGw](obj(contivmodel.AciGwKind().Type)),
 		settings:   newTable[string, state.Global](in(state.GlobalKey)),
 		netStates:  newTable[string, state.Network](in(state.NetworkRoot)),
 		grpStates:  newTable[string, state.EndpointGroup](in(state.GroupRoot)),
@@ -84,6 +98,7 @@ func newModel() *model {
 		addrs:      newTable[claimKey, state.AddressClaim](func(k claimKey) string { return state.IPAMRoot + k.net + "/" + k.what }),
 		tags:       newTable[tagKey, state.TagClaim](func(k tagKey) string { return state.TagRoot + k.pool + "/" + strconv.Itoa(k.tag) }),
 		ruleRecs:   newTable[string, state.PolicyRule](in(state.PolicyRuleRoot)),
+		bgpRecs:    newTable[string, state.Bgp](in(state.BgpRoot)),
 		spaces:     map[string]*ipam.Space{},
 		unreadable: map[string]string{},
 		pools: map[string]*tags.Pool{
@@ -110,6 +125,14 @@ func newModel() *model {
 	m.groupsOfPolicy = m.groups.indexedEach(func(_ string, g *contivmodel.EndpointGroup) []string {
 		return inTenant(g.TenantName, g.Policies...)
 	})
+	m.appsOfTenant = m.apps.indexed(func(_ string, p *contivmodel.AppProfile) string { return p.TenantName })
+	m.appsOfGroup = m.apps.indexedEach(func(_ string, p *contivmodel.AppProfile) []string {
+		return inTenant(p.TenantName, p.EndpointGroups...)
+	})
+	m.contractsOfTenant = m.contracts.indexed(func(_ string, c *contivmodel.ExtContractsGroup) string { return c.TenantName })
+	m.groupsOfContracts = m.groups.indexedEach(func(_ string, g *contivmodel.EndpointGroup) []string {
+		return inTenant(g.TenantName, g.ExtContractsGrps...)
+	})
 	m.rulesOfPolicy = m.rules.indexed(func(_ string, r *contivmodel.Rule) string { return modelKey(r.TenantName, r.PolicyName) })
 	m.rulesOnGroup = m.rules.indexedEach(func(_ string, r *contivmodel.Rule) []string {
 		return inTenant(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup)
@@ -124,8 +147,8 @@ func newModel() *model {
 func (m *model) tables() []planned {
 	return []planned{
 		m.tenants, m.networks, m.groups, m.globals,
-		m.profiles, m.policies, m.rules,
-		m.settings, m.netStates, m.grpStates, m.endpoints, m.addrs, m.tags, m.ruleRecs,
+		m.profiles, m.policies, m.rules, m.apps, m.contracts, m.bgps, m.gateways,
+		m.settings, m.netStates, m.grpStates, m.endpoints, m.addrs, m.tags, m.ruleRecs, m.bgpRecs,
 	}
 }
 

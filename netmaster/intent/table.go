@@ -114,6 +114,22 @@ func (t *table[K, V]) where(ix *index[K, V], value string) iter.Seq2[K, *V] {
 	}
 }
 
+// all iterates over the writer's view, in no order.
+func (t *table[K, V]) all() iter.Seq2[K, *V] {
+	return func(yield func(K, *V) bool) {
+		for k, r := range t.base {
+			if _, planned := t.over[k]; !planned && !yield(k, r.v) {
+				return
+			}
+		}
+		for k, v := range t.over {
+			if v != nil && !yield(k, v) {
+				return
+			}
+		}
+	}
+}
+
 // load sets a row of the base at start, before anybody else sees the table.
 func (t *table[K, V]) load(k K, v *V, rev int64) { t.set(k, row[V]{v: v, rev: rev}) }
 

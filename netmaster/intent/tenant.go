@@ -30,10 +30,12 @@ func removeTenant(x *tx, t *contivmodel.Tenant) error {
 		count int
 		what  string
 	}{
+		{count(x.apps.where(x.appsOfTenant, t.TenantName)), "app profiles"},
 		{count(x.groups.where(x.groupsOfTenant, t.TenantName)), "endpoint groups"},
 		{count(x.policies.where(x.policiesOfTenant, t.TenantName)), "policies"},
 		{count(x.profiles.where(x.profilesOfTenant, t.TenantName)), "net profiles"},
 		{count(x.networks.where(x.networksOfTenant, t.TenantName)), "networks"},
+		{count(x.contracts.where(x.contractsOfTenant, t.TenantName)), "external contracts groups"},
 	} {
 		if has.count > 0 {
 			return errs.New(errs.InUse, "cannot delete tenant %s: it has %d %s", t.TenantName, has.count, has.what)
@@ -45,6 +47,7 @@ func removeTenant(x *tx, t *contivmodel.Tenant) error {
 func (m *model) viewTenant(t *contivmodel.Tenant) *contivmodel.Tenant {
 	v := *t
 	v.LinkSets = contivmodel.TenantLinkSets{
+		AppProfiles:    contivmodel.NewLinkSet(contivmodel.AppProfileKind().Type, sortedKeys(m.appsOfTenant, t.TenantName)),
 		EndpointGroups: contivmodel.NewLinkSet(contivmodel.EndpointGroupKind().Type, sortedKeys(m.groupsOfTenant, t.TenantName)),
 		NetProfiles:    contivmodel.NewLinkSet(contivmodel.NetprofileKind().Type, sortedKeys(m.profilesOfTenant, t.TenantName)),
 		Networks:       contivmodel.NewLinkSet(contivmodel.NetworkKind().Type, sortedKeys(m.networksOfTenant, t.TenantName)),
@@ -78,6 +81,7 @@ func (m *model) tenantOper(t *contivmodel.Tenant, hosts vteps) (contivmodel.Tena
 		}
 		oper.Policies = append(oper.Policies, p)
 	}
+	oper.TotalAppProfiles = len(m.appsOfTenant.keys[t.TenantName])
 	oper.TotalPolicies, oper.TotalNetprofiles = len(oper.Policies), len(m.profilesOfTenant.keys[t.TenantName])
 	oper.TotalNetworks, oper.TotalEPGs = len(oper.Networks), len(oper.EndpointGroups)
 	return oper, nil

@@ -59,7 +59,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			Name: "version", Aliases: []string{"v"}, Usage: "print the version of netctl", Local: true,
 		}),
 		Commands: []*cli.Command{
-			endpointCommands(), globalCommands(), groupCommands(), loginCommand(), logoutCommand(),
+			aciGwCommands(), appProfileCommands(), bgpCommands(), endpointCommands(), externalContractsCommands(), globalCommands(),
+			groupCommands(), loginCommand(), logoutCommand(),
 			netprofileCommands(), networkCommands(), policyCommands(), tenantCommands(), versionCommand(),
 		},
 		HideVersion: true, // ours prints three lines
@@ -141,7 +142,7 @@ type arguments struct {
 
 // leaf makes a command that takes exactly the given arguments.
 func leaf(name, usage string, args arguments, flags []cli.Flag, run func(ctx context.Context, cmd *cli.Command) error) *cli.Command {
-	aliases := map[string][]string{"rm": {"delete"}, "ls": {"list"}}
+	aliases := map[string][]string{"rm": {"delete"}, "ls": {"list"}, "group-ls": {"group-list"}}
 	return &cli.Command{
 		Name: name, Aliases: aliases[name], Usage: usage, ArgsUsage: args.names, Flags: flags,
 		Action: func(ctx context.Context, cmd *cli.Command) error {

@@ -1,0 +1,140 @@
+// Package agents asks agents over their REST API (port 9090) what only they know, and
+// tells them what no record in the store says. Agents are found by host label in the
+// registry.
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+const (
+	defaultPort = 9090
+	timeout     = 8 * time.Second // one call; netmaster's own callers wait 10 s
+	maxAnswer   = 8 << 20         // bytes
+)
+
+// Client calls agents. Safe for concurrent use.
+type Client struct {
+	store objdb.Store
+	port  int
+	http  *http.Client
+}
+
+// New returns a client that finds agents in the registry of store. port is where they
+// serve HTTP; 0 means 9090.
+func New(store objdb.Store, port int) *Client {
+	if port == 0 {
+		port = defaultPort
+	}
+	return &Client{store: store, port: port, http: &http.Client{Timeout: timeout}}
+}
+
+// BGP is what an agent tells of its BGP speaker.
+type BGP struct {
+	Peers []struct {
+		State struct {
+			SessionState string
+			AdminState   string
+		}
+	} `json:"peers"`
+	Dsts []string `json:"dsts"` // prefixes
+}
+
+// InspectBGP asks the agent of a host about its BGP speaker.
+func (c *Client) InspectBGP(ctx context.Context, host string) (BGP, error) {
+	var bgp BGP
+	status, text, err := c.call(ctx, host, http.MethodGet, "/inspect/bgp")
+	if err == nil {
+		err = refusal(status, text)
+	}
+	if err != nil {
+		return bgp, fmt.Errorf("inspect bgp of host %s: %w", host, err)
+	}
+	if err := json.Unmarshal(text, &bgp); err != nil {
+		return bgp, errs.Wrap(errs.Internal, fmt.Errorf("inspect bgp of host %s: %w", host, err))
+	}
+	return bgp, nil
+}
+
+// ReclaimEndpoint tells the agent of a host to take down an endpoint whose record is
+// gone. An agent that does not know the endpoint has nothing to take down.
+func (c *Client) ReclaimEndpoint(ctx context.Context, host, endpoint string) error {
+	status, text, err := c.call(ctx, host, http.MethodDelete, "/debug/reclaimEndpoint/"+url.PathEscape(endpoint))
+	if err == nil && status != http.StatusNotFound {
+		err = refusal(status, text)
+	}
+	if err != nil {
+		return fmt.Errorf("reclaim endpoint %s on host %s: %w", endpoint, host, err)
+	}
+	return nil
+}
+
+// find returns the address of the agent of a host. An agent's control address comes
+// before its tunnel address.
+func (c *Client) find(ctx context.Context, host string) (string, error) {
+	for _, service := range []string{"netplugin/", "netplugin.vtep/"} {
+		kvs, _, err := c.store.List(ctx, state.ServiceRoot+service)
+		if err != nil {
+			return "", fmt.Errorf("read the registry: %w", err)
+		}
+		for _, kv := range kvs {
+			var info objdb.ServiceInfo
+			if json.Unmarshal(kv.Value, &info) == nil && info.Hostname == host && host != "" && info.HostAddr != "" {
+				return info.HostAddr, nil
+			}
+		}
+	}
+	return "", errs.New(errs.NotFound, "host not found: no agent of host %q is registered", host)
+}
+
+// call makes one request and returns status and body of its answer.
+func (c *Client) call(ctx context.Context, host, method, path string) (int, []byte, error) {
+	addr, err := c.find(ctx, host)
+	if err != nil {
+		return 0, nil, err
+	}
+	target := "http://" + net.JoinHostPort(addr, strconv.Itoa(c.port)) + path
+	req, err := http.NewRequestWithContext(ctx, method, target, http.NoBody)
+	if err != nil {
+		return 0, nil, errs.Wrap(errs.Internal, err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return 0, nil, errs.Wrap(errs.Internal, fmt.Errorf("the agent does not answer: %w", err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return 0, nil, errs.Wrap(errs.Internal, fmt.Errorf("read the agent's answer: %w", err))
+	}
+	return resp.StatusCode, text, nil
+}
+
+// refusal is what a status other than 200 means.
+func refusal(status int, text []byte) error {
+	switch status {
+	case http.StatusOK:
+		return nil
+	case http.StatusNotFound:
+		return errs.New(errs.Internal, "page not found")
+	case http.StatusForbidden:
+		return errs.New(errs.Internal, "access denied")
+	case http.StatusInternalServerError:
+		return errs.New(errs.Internal, "%s", strings.TrimSpace(string(text)))
+	default:
+		return errs.New(errs.Internal, "%d %s", status, http.StatusText(status))
+	}
+}

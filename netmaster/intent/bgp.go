@@ -1,0 +1,49 @@
+package intent
+
+import (
+	"context"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+func (e *Engine) bgps() *collection[contivmodel.Bgp, contivmodel.BgpOper] {
+	return &collection[contivmodel.Bgp, contivmodel.BgpOper]{
+		e: e, kind: contivmodel.BgpKind(), rows: e.model.bgps,
+		create: putBgp,
+		update: func(x *tx, _, b *contivmodel.Bgp) error { return putBgp(x, b) },
+		remove: func(x *tx, b *contivmodel.Bgp) error {
+			if _, ok := x.bgpRecs.get(b.Hostname); ok {
+				x.bgpRecs.del(x, b.Hostname)
+			}
+			return nil
+		},
+		ask: e.bgpOper,
+	}
+}
+
+// putBgp plans a speaker and the record that its agent starts it by.
+func putBgp(x *tx, b *contivmodel.Bgp) error {
+	if aci(x) {
+		return errs.New(errs.Invalid, "Bgp is not supported in ACI fabric mode")
+	}
+	x.bgps.put(x, b.Key, b)
+	x.bgpRecs.put(x, b.Hostname, &state.Bgp{
+		ID: b.Hostname, Hostname: b.Hostname, RouterIP: b.Routerip, As: b.As, NeighborAs: b.NeighborAs, Neighbor: b.Neighbor,
+	})
+	return nil
+}
+
+// bgpOper asks the agent of the speaker's host. A speaker without peers has no states.
+func (e *Engine) bgpOper(ctx context.Context, b *contivmodel.Bgp) (contivmodel.BgpOper, error) {
+	bgp, err := e.agents.InspectBGP(ctx, b.Hostname)
+	if err != nil {
+		return contivmodel.BgpOper{}, err
+	}
+	oper := contivmodel.BgpOper{NumRoutes: len(bgp.Dsts), Routes: bgp.Dsts}
+	if len(bgp.Peers) > 0 {
+		oper.AdminStatus, oper.NeighborStatus = bgp.Peers[0].State.AdminState, bgp.Peers[0].State.SessionState
+	}
+	return oper, nil
+}
