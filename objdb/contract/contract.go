@@ -27,8 +27,18 @@ const patience = 30 * time.Second
 // open registers a clean-up for that.
 type Open func(t *testing.T) objdb.Store
 
+// Option says what a backend cannot do, and its documentation admits.
+type Option func(*env)
+
+// MinLease says that leases live that long at least, and end up to that much too late.
+func MinLease(ttl time.Duration) Option { return func(e *env) { e.minLease = ttl } }
+
+// NewestOnly says that a watch may leave out states that it has not delivered yet when
+// there is a newer one.
+func NewestOnly() Option { return func(e *env) { e.newestOnly = true } }
+
 // Run runs the suite.
-func Run(t *testing.T, open Open) {
+func Run(t *testing.T, open Open, options ...Option) {
 	for _, tt := range []struct {
 		name string
 		test func(*testing.T, *env)
@@ -54,12 +64,14 @@ func Run(t *testing.T, open Open) {
 		{"Health", testHealth},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			e := &env{open: open, store: open(t), root: fmt.Sprintf("/contract/%s-%d/", tt.name, time.Now().UnixNano()), minLease: time.Second}
+			for _, o := range options {
+				o(e)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience+4*e.minLease)
 			defer cancel()
-			tt.test(t, &env{
-				ctx: ctx, open: open, store: open(t),
-				root: fmt.Sprintf("/contract/%s-%d/", tt.name, time.Now().UnixNano()),
-			})
+			e.ctx = ctx
+			tt.test(t, e)
 		})
 	}
 }
@@ -70,6 +82,9 @@ type env struct {
 	open  Open
 	store objdb.Store
 	root  string
+
+	minLease   time.Duration
+	newestOnly bool
 }
 
 func (e *env) key(name string) string { return e.root + name }

@@ -70,12 +70,12 @@ func testLeaseRelease(t *testing.T, e *env) {
 
 // testLeaseKeptAlive: a lease whose owner lives outlasts its TTL.
 func testLeaseKeptAlive(t *testing.T, e *env) {
-	l := e.grant(t, e.store, time.Second)
+	l := e.grant(t, e.store, e.minLease)
 	e.putLeased(t, l, "a")
 	select {
 	case <-l.Done():
 		t.Fatal("a lease that is kept alive is Done")
-	case <-time.After(3500 * time.Millisecond):
+	case <-time.After(2*e.minLease + 1500*time.Millisecond):
 	}
 	e.wantContent(t, map[string]string{"a": "leased"})
 }
@@ -84,7 +84,7 @@ func testLeaseKeptAlive(t *testing.T, e *env) {
 func testLeaseOfTheDead(t *testing.T, e *env) {
 	w := e.store.Watch(e.ctx, e.root)
 	owner := e.open(t)
-	l := e.grant(t, owner, time.Second)
+	l := e.grant(t, owner, e.minLease)
 	e.putLeased(t, l, "a", "b")
 	var r Replica
 	e.until(t, w, &r, map[string]string{"a": "leased", "b": "leased"})

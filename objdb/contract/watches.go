@@ -17,21 +17,35 @@ func testWatchOrder(t *testing.T, e *env) {
 	if b := e.next(t, w); !b.Snapshot || len(b.Events) != 0 || b.Revision < 1 {
 		t.Fatalf("first batch of an empty prefix: %+v", b)
 	}
-	r1 := e.put(t, "a", "1")
-	r2 := e.commit(t, objdb.Txn{Then: []objdb.Op{objdb.Put(e.key("a"), []byte("2")), objdb.Put(e.key("b"), []byte("2"))}})
-	e.commit(t, objdb.Txn{Then: []objdb.Op{objdb.Put("/contract/elsewhere", nil)}})
-	r3 := e.commit(t, objdb.Txn{Then: []objdb.Op{objdb.DeletePrefix(e.root)}})
-	r4 := e.put(t, "a", "3")
-
-	var got []objdb.Event
-	for last := int64(0); last < r4; {
-		b := e.next(t, w)
-		if b.Snapshot {
-			t.Fatalf("a snapshot without need: %+v", b)
+	var (
+		got  []objdb.Event
+		last int64
+	)
+	// take takes batches until they have reached a revision.
+	take := func(rev int64) {
+		for last < rev {
+			b := e.next(t, w)
+			if b.Snapshot {
+				t.Fatalf("a snapshot without need: %+v", b)
+			}
+			got = append(got, b.Events...)
+			last = b.Revision
 		}
-		got = append(got, b.Events...)
-		last = b.Revision
 	}
+	// write commits, and gives a backend that needs it the time to deliver that.
+	write := func(ops ...objdb.Op) int64 {
+		rev := e.commit(t, objdb.Txn{Then: ops})
+		if e.newestOnly {
+			take(rev)
+		}
+		return rev
+	}
+	r1 := write(objdb.Put(e.key("a"), []byte("1")))
+	r2 := write(objdb.Put(e.key("a"), []byte("2")), objdb.Put(e.key("b"), []byte("2")))
+	e.commit(t, objdb.Txn{Then: []objdb.Op{objdb.Put("/contract/elsewhere", nil)}})
+	r3 := write(objdb.DeletePrefix(e.root))
+	r4 := write(objdb.Put(e.key("a"), []byte("3")))
+	take(r4)
 	put := func(name, value string, created, modified int64) objdb.Event {
 		return objdb.Event{KV: objdb.KV{Key: e.key(name), Value: []byte(value), CreateRevision: created, ModRevision: modified}}
 	}

@@ -1,0 +1,185 @@
+// Package consul keeps the store contract of package objdb on a cluster of Consul
+// servers (1.20), reached through any of their agents.
+//
+// # How the contract maps
+//
+// Keys lose their leading slash. A revision is a Raft index: ModifyIndex and
+// CreateIndex of a key, X-Consul-Index of a list. Reads are consistent, i.e. confirmed
+// by the leader.
+//
+// A transaction is one request to /v1/txn, comparisons first. Consul compares absence
+// and ModifyIndex; a comparison with a value, or with the revision of creation, becomes
+// "the index is still the one at which that was true", learned by reading the key or
+// from the last such transaction. When only such an assumption fails the key is read
+// again: either the comparison indeed does not hold, or the transaction is sent once
+// more. The servers execute 64 operations at most, hence MaxOps.
+//
+// A lease is a session whose keys are deleted when it ends. A put under a lease locks
+// the key; a put without one must not leave a key locked, so it says "and nobody holds
+// it", and unlocks the key in the same transaction where somebody does.
+//
+// A watch is a blocking query for the list of a prefix, compared with the one before.
+//
+// # Where Consul differs
+//
+//   - Sessions live 10 s at least; shorter leases are rounded up. The servers end a
+//     session that is not renewed after up to twice its TTL.
+//   - A watch sees the newest state only: changes that follow each other quickly arrive
+//     as one, at the newest revision. A key that was deleted and made again in between
+//     is reported as deleted and put.
+//   - A put of the value a key already has changes nothing, not even its ModRevision,
+//     and causes no event.
+//   - Every change makes the servers send the whole prefix to every watch of it.
+//   - A transaction with all its keys and values, which travel in base64, has to fit into
+//     limits.txn_max_req_len of the agents, 512 KiB unless set otherwise. A single
+//     put without comparison goes another way and may be MaxValue long.
+//   - Keys must be valid UTF-8.
+package consul
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Config says where the agents are and who we are to them.
+type Config struct {
+	Endpoints []string // URLs, http or https; the next is used when one fails
+	Token     string   // ACL token; empty: that of the agent, or anonymous
+	CA        string   // PEM file; empty: the system's authorities
+	Cert, Key string   // PEM files, read anew for every connection; empty: no client certificate
+}
+
+// Store is an objdb.Store on Consul.
+type Store struct {
+	clients []*api.Client
+	current atomic.Int32 // the client that is used
+	idle    func()       // closes idle connections
+	name    string       // what the store is called in errors
+
+	hints  hints
+	leases leases
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	mu sync.Mutex // between spawn and Close
+	wg sync.WaitGroup
+}
+
+var _ objdb.Store = (*Store)(nil)
+
+// New makes a Store. It does not wait for a server: a cluster that is away is waited
+// for by the requests. An error means that the Config is wrong (kind Invalid).
+func New(cfg Config) (*Store, error) {
+	if len(cfg.Endpoints) == 0 {
+		return nil, errs.New(errs.Invalid, "consul: no endpoint is given")
+	}
+	tlsConfig, err := cfg.tls()
+	if err != nil {
+		return nil, err
+	}
+	base := &http.Transport{
+		DialContext: (&net.Dialer{
+			Timeout: 2 * time.Second,
+			// A peer that vanished without a word is noticed after 10 + 3 s.
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: time.Second, Count: 3},
+		}).DialContext,
+		TLSClientConfig:     tlsConfig,
+		TLSHandshakeTimeout: 3 * time.Second,
+		MaxIdleConnsPerHost: 32,
+		IdleConnTimeout:     90 * time.Second,
+	}
+	s := &Store{name: "consul at " + strings.Join(cfg.Endpoints, ","), idle: base.CloseIdleConnections}
+	client := &http.Client{
+		Transport: transport{base},
+		// An agent redirects keys it takes for paths that are not clean.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	for _, e := range cfg.Endpoints {
+		scheme, address, ok := strings.Cut(e, "://")
+		if !ok || scheme != "http" && scheme != "https" {
+			return nil, errs.New(errs.Invalid, "consul: endpoint %q is not an http or https URL", e)
+		}
+		c, err := api.NewClient(&api.Config{Address: strings.TrimSuffix(address, "/"), Scheme: scheme, Token: cfg.Token, HttpClient: client})
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "consul at %s: %w", e, err)
+		}
+		s.clients = append(s.clients, c)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Close implements objdb.Store.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	s.cancel()
+	s.mu.Unlock()
+	s.wg.Wait()
+	s.idle()
+	return nil
+}
+
+// spawn runs f in a goroutine that Close waits for. It returns false, and does nothing,
+// when the Store is closed.
+func (s *Store) spawn(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.wg.Go(f)
+	return true
+}
+
+// bound returns a context that also ends with the Store, and what to call when the
+// request is over.
+func (s *Store) bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.ctx, cancel)
+	if s.ctx.Err() != nil {
+		cancel()
+	}
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+func (cfg Config) tls() (*tls.Config, error) {
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	if cfg.CA != "" {
+		pem, err := os.ReadFile(cfg.CA)
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "certificate authority of consul: %w", err)
+		}
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errs.New(errs.Invalid, "certificate authority of consul: %s holds no PEM certificate", cfg.CA)
+		}
+	}
+	if cfg.Cert != "" {
+		load := func() (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
+			return &pair, err
+		}
+		if _, err := load(); err != nil {
+			return nil, errs.New(errs.Invalid, "client certificate for consul: %w", err)
+		}
+		out.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
+	}
+	return out, nil
+}
