@@ -38,7 +38,7 @@ func (macTable) endpoint(p *Pipeline, e Endpoint) []row {
 // tunnel sends to the host of a remote endpoint. Endpoints of one network on one host
 // share one value.
 func (p *Pipeline) tunnel(e Endpoint) of.Instructions {
-	key := tunnelKey{e.VTEP, e.VNI}
+	key := tunnelKey{vtep: e.VTEP, vni: e.VNI}
 	do, ok := p.tunnels[key]
 	if !ok {
 		do = apply(toVTEP(of.NewActions().SetTunID(uint64(e.VNI)), e.VTEP).Output(p.set.TunnelPort))

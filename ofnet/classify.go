@@ -5,16 +5,25 @@ import of "github.com/contiv/netplugin/libopenflow"
 // classifier finds out where a packet comes from and lets nothing else in: a port
 // without an endpoint, a tunnel packet of a network this host does not know, and a
 // frame that cannot be right end here.
-type classifier struct{}
+type classifier struct{ uplinks bool }
 
-func (classifier) id() uint8       { return featureClassify }
-func (classifier) tables() []table { return []table{tableClassify} }
+func (classifier) id() uint8 { return featureClassify }
 
-func (classifier) fixed(p *Pipeline) []row {
+func (f classifier) tables() []table {
+	if f.uplinks {
+		return []table{tableClassify, tableUplink}
+	}
+	return []table{tableClassify}
+}
+
+func (f classifier) fixed(p *Pipeline) []row {
 	rows := []row{{tableClassify, prioDrop, of.NewMatch().EthSrcMasked(multicastBit, multicastBit), drop}}
 	if p.set.Encap == VXLAN {
 		// Networks of tunnels have no tags; a container must not smuggle one through.
 		rows = append(rows, row{tableClassify, prioDrop, of.NewMatch().VLANTagged(), drop})
+	}
+	if f.uplinks { // a VLAN that is no network's
+		rows = append(rows, row{tableUplink, prioMiss, of.NewMatch(), goTo(p.to(p.forward))})
 	}
 	return rows
 }
@@ -32,14 +41,18 @@ func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
 
 func (classifier) network(p *Pipeline, n Network) []row {
 	if n.Encap != VXLAN {
-		return nil
+		a := of.NewActions().SetReg(regSegment, n.Segment()).SetReg(regVRF, uint32(n.VRF))
+		return []row{{tableUplink, prioNormal, of.NewMatch().VLAN(n.Tag), applyGoto(a, p.to(p.forward))}}
 	}
 	a := of.NewActions().SetReg(regOrigin, originTunnel).SetReg(regSegment, n.VNI).SetReg(regVRF, uint32(n.VRF))
 	m := of.NewMatch().InPort(p.set.TunnelPort).TunID(uint64(n.VNI))
 	return []row{{tableClassify, prioNormal, m, applyGoto(a, p.to(p.forward))}}
 }
 
-func (classifier) uplink(p *Pipeline, u Uplink) []row {
+func (f classifier) uplink(p *Pipeline, u Uplink) []row {
+	if !f.uplinks {
+		return nil
+	}
 	a := of.NewActions().SetReg(regOrigin, originUplink)
-	return []row{{tableClassify, prioNormal, of.NewMatch().InPort(u.Port), applyGoto(a, p.to(p.forward))}}
+	return []row{{tableClassify, prioNormal, of.NewMatch().InPort(u.Port), applyGoto(a, p.to(tableUplink))}}
 }

@@ -12,6 +12,7 @@
 //	neighbour  is it ARP or neighbour discovery?
 //	arp, nd    answer for addresses that are known
 //	route      which endpoint has the destination address?        (routing modes)
+//	policy     do the rules allow it? (before or after the route)
 //	hop        is it another network? then one hop less to live   (routing modes)
 //	deliver    out of the port the route has chosen               (routing modes)
 //	mac        which endpoint has the destination MAC? else flood (vxlan bridge mode)

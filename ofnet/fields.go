@@ -12,9 +12,11 @@ const (
 	regSegment = 1 // network it came from: VNI or VLAN
 	regVRF     = 2
 	regSrcGrp  = 3 // endpoint group of the sender
+	regDstGrp  = 4 // endpoint group of the receiver
 	regDstNet  = 5 // network it goes to
 	regOutPort = 7
 	regScratch = 8 // between two rows of one feature only
+	regMark    = 9 // of a connection that the present rules admit
 )
 
 // Values of regOrigin.
@@ -26,6 +28,7 @@ const (
 
 // Priorities. A table's miss is 0.
 const (
+	prioRule    = 10 // plus twice the rule\'s priority, plus 1 for a denial: up to 211
 	prioMiss    = 0
 	prioFlood   = 10 // what prioNormal does not know
 	prioGeneral = 50 // wider than prioNormal
@@ -43,6 +46,7 @@ const (
 	featureRoute
 	featureSwitch
 	featureSource
+	featurePolicy
 )
 
 // A cookie is round (16 bits) | feature (8) | 8 zero bits | object (32). The round
@@ -84,10 +88,11 @@ const (
 	icmpv6NeighborSolicit = 135
 	icmpv6NeighborAdvert  = 136
 	icmpv6Redirect        = 137
+	icmpv6ListenerQuery   = 130 // RFC 2710 section 3
+	icmpv6ListenerReport1 = 131
+	icmpv6ListenerDone    = 132
 	icmpv6ListenerReport  = 143 // RFC 3810 section 5.2
 	ndOptTargetLinkAddr   = 2
-	protoTCP              = 6
-	protoUDP              = 17
 	ethTypeARP            = 0x0806
 )
 

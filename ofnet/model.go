@@ -61,9 +61,11 @@ type Endpoint struct {
 	Tag   uint16 // of its network
 	VNI   uint32 // of its network
 	Group uint32 // 0 = none
-	MAC   MAC
-	IPv4  netip.Addr // zero when it has none
-	IPv6  netip.Addr
+	// Policed says that there are rules for the VRF, which need to know the group.
+	Policed bool
+	MAC     MAC
+	IPv4    netip.Addr // zero when it has none
+	IPv6    netip.Addr
 
 	// Port is the OpenFlow port of an endpoint of this host; zero for a remote one.
 	Port uint32

@@ -11,17 +11,19 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	p := &Pipeline{set: set, tunnels: map[tunnelKey]of.Instructions{}}
 	switch {
 	case set.Encap == VXLAN && set.Routing:
-		p.mode, p.forward = "vrouter", tableRoute
+		p.mode, p.forward, p.filtered = "vrouter", tableRoute, tableHop
 		p.features = []feature{classifier{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}}
 	case set.Encap == VXLAN:
-		p.mode, p.forward = "vxlan", tableMAC
+		p.mode, p.forward, p.filtered = "vxlan", tableTrack, tableMAC
 		p.features = append(bridgeNeighbours(set), macTable{})
 	case set.Encap == VLAN && !set.Routing:
-		p.mode, p.forward = "vlan", tableSwitch
+		p.mode, p.forward, p.filtered = "vlan", tableTrack, tableSwitch
 		p.features = append(bridgeNeighbours(set), macSwitch{})
 	default:
 		return nil, errs.New(errs.Invalid, "%s networks cannot be forwarded in this mode (routing %t); vlan networks need bridge", set.Encap, set.Routing)
 	}
+	p.policy.byAddress = !set.Routing
+	p.features = append(p.features, p.policy)
 	p.entry = tableNeighbour
 	if !set.AllowSpoofing {
 		p.entry = tableSource
@@ -34,8 +36,9 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 // bridgeNeighbours are the features before forwarding in the bridge modes: neighbour
 // discovery is flooded, ARP only when the settings say so.
 func bridgeNeighbours(set Settings) []feature {
+	classify := classifier{uplinks: set.Encap == VLAN}
 	if set.ARPFlood {
-		return []feature{classifier{}, neighbour{}}
+		return []feature{classify, neighbour{}}
 	}
-	return []feature{classifier{}, neighbour{arp: true}, arpResponder{}}
+	return []feature{classify, neighbour{arp: true}, arpResponder{}}
 }

@@ -1,6 +1,7 @@
 package ofnet
 
 import (
+	"fmt"
 	"net/netip"
 
 	of "github.com/contiv/netplugin/libopenflow"
@@ -13,8 +14,10 @@ type Settings struct {
 	ARPFlood bool // bridge modes: let ARP through instead of answering it
 	// AllowSpoofing lets containers send under addresses that are not theirs.
 	AllowSpoofing bool
-	TunnelPort    uint32 // OpenFlow port of the flow-based VXLAN port
-	Round         uint16 // goes into cookies
+	// NDByAgent: the datapath cannot rewrite neighbour discovery, the agent answers.
+	NDByAgent  bool
+	TunnelPort uint32 // OpenFlow port of the flow-based VXLAN port
+	Round      uint16 // goes into cookies
 }
 
 // Pipeline computes the flows of one bridge.
@@ -22,10 +25,12 @@ type Pipeline struct {
 	set      Settings
 	mode     string
 	features []feature
+	policy   policy
 	ids      [numTables]uint8
 	names    []string
 	entry    table // what a container sends goes on here
 	forward  table // what has been let in goes on here
+	filtered table // what policy lets through goes on here
 	tunnels  map[tunnelKey]of.Instructions
 }
 
@@ -104,6 +109,16 @@ func (p *Pipeline) Flood(f Flood) Program {
 	return out
 }
 
+// VRF returns the flows that hold a VRF to the rules.
+func (p *Pipeline) VRF(v VRFPolicy) Program {
+	return Program{Flows: p.place(p.policy, fmt.Sprint("vrf ", v.VRF), p.policy.vrf(p, v))}
+}
+
+// Rule returns the flows of a rule.
+func (p *Pipeline) Rule(r Rule) Program {
+	return Program{Flows: p.place(p.policy, r.ID, p.policy.rule(p, r))}
+}
+
 func (p *Pipeline) collect(object string, rows func(feature) []row) []of.Flow {
 	var flows []of.Flow
 	for _, f := range p.features {
@@ -145,6 +160,7 @@ func (p *Pipeline) to(t table) uint8 { return p.ids[t] }
 func host(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
 
 type tunnelKey struct {
-	vtep netip.Addr
-	vni  uint32
+	vtep  netip.Addr
+	vni   uint32
+	group uint32
 }

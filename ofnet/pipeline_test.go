@@ -40,6 +40,9 @@ var (
 	vxFlood2 = Flood{Network: vxNet2, Ports: []uint32{3}, VTEPs: []netip.Addr{addr("192.168.60.12")}}
 	vxFlood3 = Flood{Network: vxOther, Ports: []uint32{4}, VTEPs: []netip.Addr{addr("192.168.60.11")}}
 
+	webRule  = Rule{ID: "blue:web:blue:p:blue:p:1:inRx", Priority: 10, DstGroup: 7, Proto: 6, DstPort: 80}
+	denyRule = Rule{ID: "blue:web:blue:p:blue:p:2:inRx", Priority: 1, DstGroup: 7, Src: netip.MustParsePrefix("10.9.0.0/16"), Proto: 6, Flags: "syn,!ack", Deny: true}
+
 	vlNet1 = Network{ID: "v1.default", Encap: VLAN, VRF: 3, Tag: 101, Gateway4: addr("10.2.1.254")}
 	vlNet2 = Network{ID: "v2.default", Encap: VLAN, VRF: 3, Tag: 102}
 	vl1    = endpointOf(vlNet1, "v1.default-a", "10.2.1.1", "", 1, "")
@@ -48,6 +51,11 @@ var (
 	vlFar  = endpointOf(vlNet1, "v1.default-d", "10.2.1.3", "", 0, "")
 	uplink = Uplink{Name: "eth2", Port: 65010}
 )
+
+func policed(e Endpoint) Endpoint {
+	e.Policed = true
+	return e
+}
 
 func addr(s string) netip.Addr {
 	if s == "" {
@@ -103,6 +111,11 @@ func TestGoldenFlows(t *testing.T) {
 		{"vlan_endpoint_local", v, v.Endpoint(vl1)},
 		{"vlan_endpoint_remote", v, v.Endpoint(vlFar)},
 		{"vlan_uplink", v, v.Uplink(uplink)},
+		{"vrouter_vrf", r, r.VRF(VRFPolicy{VRF: 1, Generation: 0x1234567})},
+		{"vrouter_rule", r, r.Rule(webRule)},
+		{"vrouter_endpoint_policed", r, r.Endpoint(policed(remote1))},
+		{"vlan_endpoint_policed", v, v.Endpoint(policed(vlFar))},
+		{"vlan_rule_of_one_family", v, v.Rule(denyRule)},
 		{"vxlan_fixed", x, x.Fixed()},
 		{"vxlan_network", x, x.Network(vxNet1)},
 		{"vxlan_endpoint_local", x, x.Endpoint(local1)},

@@ -62,19 +62,23 @@ func (router) endpoint(p *Pipeline, e Endpoint) []row {
 	return rows
 }
 
-// reach leads to an endpoint. Endpoints of one network on one remote host share one
+// reach leads to an endpoint. Endpoints of one network and group on one remote host share one
 // value, which is what keeps thousands of them small.
 func (p *Pipeline) reach(e Endpoint) of.Instructions {
-	a := of.NewActions().SetReg(regDstNet, e.Segment())
-	if e.Local() {
-		return applyGoto(a.SetReg(regOutPort, e.Port).SetEthDst(e.MAC), p.to(tableHop))
+	a, group := of.NewActions().SetReg(regDstNet, e.Segment()), uint32(0)
+	if e.Policed && e.Group != 0 {
+		group = e.Group
+		a = a.SetReg(regDstGrp, group)
 	}
-	key := tunnelKey{e.VTEP, e.VNI}
+	if e.Local() {
+		return applyGoto(a.SetReg(regOutPort, e.Port).SetEthDst(e.MAC), p.to(tableTrack))
+	}
+	key := tunnelKey{e.VTEP, e.VNI, group}
 	if do, ok := p.tunnels[key]; ok {
 		return do
 	}
 	a = a.SetReg(regOutPort, p.set.TunnelPort).SetEthDst(RouterMAC).SetTunID(uint64(e.VNI))
-	do := applyGoto(toVTEP(a, e.VTEP), p.to(tableHop))
+	do := applyGoto(toVTEP(a, e.VTEP), p.to(tableTrack))
 	p.tunnels[key] = do
 	return do
 }

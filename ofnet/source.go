@@ -50,7 +50,7 @@ func (sourceGuard) endpoint(p *Pipeline, e Endpoint) []row {
 	rows := []row{
 		{tableSource, prioMiss + 1, own, next}, // neither ARP nor IP
 		{tableSource, prioNormal, own.ARP(arpRequest).ARPSHA(e.MAC).ARPSPA(none4), next},
-		{tableSource, prioNormal, own.IPProto(protoUDP).IP().IPv4Src(none4).
+		{tableSource, prioNormal, own.IPProto(of.ProtoUDP).IP().IPv4Src(none4).
 			With(of.FieldUDPSrc.Is(dhcpClientPort)).UDPDst(dhcpServerPort), next},
 		{tableSource, prioNormal, own.IPv6().IPv6Src(linkLocal6), nd},
 		{tableSourceND, prioNormal, port.ICMPv6(icmpv6NeighborSolicit).With(of.FieldNDSLL.IsMAC(e.MAC)), next},

@@ -268,7 +268,7 @@ func (s *Switch) Ready() error {
 	case !s.synced:
 		return errs.New(errs.Unavailable, "no OpenFlow channel yet")
 	case s.countRefused() > 0:
-		return errs.New(errs.Internal, "%d changes are refused by the switch", s.countRefused())
+		return errs.New(errs.Internal, "%d changes are refused by the switch, one because of %w", s.countRefused(), s.aRefusal())
 	case s.complete && s.countPending() > 0:
 		return errs.New(errs.Unavailable, "%d changes are still to be sent", s.countPending())
 	}

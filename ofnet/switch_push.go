@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 
 	"github.com/sirupsen/logrus"
 
@@ -212,6 +214,16 @@ func gather[C interface {
 
 func (s *Switch) countRefused() int {
 	return len(s.flows.refused) + len(s.groups.refused) + len(s.meters.refused)
+}
+
+// aRefusal is why the switch refused one of the changes it refused.
+func (s *Switch) aRefusal() error {
+	for _, why := range []iter.Seq[error]{maps.Values(s.flows.refused), maps.Values(s.groups.refused), maps.Values(s.meters.refused)} {
+		for err := range why {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Switch) countPending() int {

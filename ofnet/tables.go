@@ -6,6 +6,7 @@ type table uint8
 // The tables, in the order packets pass them.
 const (
 	tableClassify table = iota
+	tableUplink
 	tableSource
 	tableSourceND
 	tableNeighbour
@@ -15,6 +16,12 @@ const (
 	tableNDReply
 	tableNDFinish
 	tableRoute
+	tableTrack
+	tableState
+	tableGroupSource
+	tableGroupDest
+	tablePolicy
+	tableDeny
 	tableHop
 	tableDeliver
 	tableMAC
@@ -23,8 +30,8 @@ const (
 )
 
 var tableNames = [numTables]string{
-	"classify", "source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish",
-	"route", "hop", "deliver", "mac", "switch",
+	"classify", "uplink", "source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish",
+	"route", "track", "state", "group-source", "group-dest", "policy", "deny", "hop", "deliver", "mac", "switch",
 }
 
 func (t table) String() string { return tableNames[t] }

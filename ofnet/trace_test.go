@@ -67,6 +67,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 		{"routed", routedFlows(vrouter(t))},
 		{"tunnelled", tunnelledFlows(vxbridge(t))},
 		{"bridged", bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1}))},
+		{"policed", policedFlows(t)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			first := realBridge(t, sw, c.name, c.flows)

@@ -1,0 +1,256 @@
+package ofnet
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// Rule allows or denies connections. A zero field matches anything.
+type Rule struct {
+	ID                 string
+	Priority           uint8  // 1–100, higher wins; at the same priority a denial does
+	SrcGroup, DstGroup uint32 // numbers of endpoint groups
+	Src, Dst           netip.Prefix
+	Proto              uint8 // IP protocol; ICMP means that of each family
+	SrcPort, DstPort   uint16
+	// Flags restricts a rule for TCP by SYN and ACK: "syn", "syn,ack", "ack",
+	// "syn,!ack", "!syn,ack" or "". Those of a first segment ask for what is true of
+	// every packet that rules see, and so mean all of them.
+	Flags string
+	Deny  bool
+}
+
+// VRFPolicy says that the rules hold for a VRF.
+type VRFPolicy struct {
+	VRF uint16
+	// Generation names the rules that there are: 31 bits, another number for other
+	// rules. A connection admitted under another generation is judged again.
+	Generation uint32
+}
+
+// RuleSet sums rules up.
+type RuleSet struct {
+	n   int
+	sum uint64
+}
+
+// Add counts a rule in.
+func (s *RuleSet) Add(r Rule) { s.n, s.sum = s.n+1, s.sum+r.fingerprint() }
+
+// Remove counts a rule out that was added.
+func (s *RuleSet) Remove(r Rule) { s.n, s.sum = s.n-1, s.sum-r.fingerprint() }
+
+// Empty reports whether there is no rule.
+func (s *RuleSet) Empty() bool { return s.n == 0 }
+
+// Generation is a number for the rules, whatever the order they were added in.
+func (s *RuleSet) Generation() uint32 { return uint32(s.sum>>33) | 1 }
+
+func (r Rule) fingerprint() uint64 {
+	r.ID = "" // does not matter to verdicts
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%+v", r)
+	// FNV's high bits hardly depend on the last bytes: spread them (splitmix64).
+	x := h.Sum64()
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// policy holds connections to the rules of their VRF, with the switch's connection
+// tracking. In a VRF without rules nothing is tracked.
+//
+//	track         VRF with rules? look the connection up
+//	state         admitted under these rules: go on; malformed: drop
+//	group-source  the sender's group, by its address, if it is on another host
+//	group-dest    the receiver's group, by its address (where no route has told it)
+//	policy        the rules, and without a match: allow
+//	deny          what is denied ends here, and is remembered if it was a connection
+//
+// The connection's mark is generation << 1 | denied.
+type policy struct {
+	noRows
+	byAddress bool // no route has set the receiver's group
+}
+
+const (
+	markShift  = 1
+	markDenied = 1
+)
+
+func (policy) id() uint8 { return featurePolicy }
+
+func (f policy) tables() []table {
+	t := []table{tableTrack, tableState, tableGroupSource, tablePolicy, tableDeny}
+	if f.byAddress {
+		t = append(t, tableGroupDest)
+	}
+	return t
+}
+
+// groups is where the groups of sender and receiver are known.
+func (f policy) afterSource() table {
+	if f.byAddress {
+		return tableGroupDest
+	}
+	return tablePolicy
+}
+
+func (f policy) fixed(p *Pipeline) []row {
+	next := goTo(p.to(p.filtered))
+	denied := of.FieldCTMark.IsMasked(markDenied, markDenied)
+	admitted := of.FieldCTMark.IsMasked(0, markDenied)
+	state := func(bits uint32) of.Match { return of.NewMatch().CTState(bits, bits) }
+	const tracked = of.CTTracked
+	rows := []row{
+		{tableTrack, prioMiss, of.NewMatch(), next},
+		{tableState, prioDrop, state(tracked | of.CTInvalid), drop},
+		// Who answers does not decide: the next packet of who asked will.
+		{tableState, prioNormal, state(tracked | of.CTEst | of.CTReply).With(admitted), next},
+		{tableState, prioNormal, state(tracked | of.CTEst | of.CTReply).With(denied), drop},
+		{tableState, prioNormal, state(tracked | of.CTRel).With(admitted), next},
+		{tableState, prioNormal, state(tracked | of.CTRel).With(denied), drop},
+		{tableState, prioMiss, of.NewMatch(), goTo(p.to(tableGroupSource))},
+		{tableGroupSource, prioGuard, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(f.afterSource()))},
+		{tableGroupSource, prioMiss, of.NewMatch(), goTo(p.to(f.afterSource()))},
+	}
+	remember := apply(of.NewActions().CT(of.CT{Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(denied)}))
+	for _, family := range families { // which the switch insists on before ct
+		rows = append(rows,
+			row{tablePolicy, prioMiss + 1, family, f.admit(p)},
+			row{tableDeny, prioNormal, family.CTState(tracked|of.CTEst, tracked|of.CTEst), remember})
+	}
+	// Links live by neighbour discovery and multicast listening, which have no
+	// connections (RFC 4861, RFC 2710, RFC 3810).
+	for _, typ := range []uint8{
+		icmpv6ListenerQuery, icmpv6ListenerReport1, icmpv6ListenerDone, icmpv6RouterSolicit, icmpv6RouterAdvert,
+		icmpv6NeighborSolicit, icmpv6NeighborAdvert, icmpv6Redirect, icmpv6ListenerReport,
+	} {
+		rows = append(rows, row{tableTrack, prioGuard, of.NewMatch().ICMPv6(typ), next})
+	}
+	if f.byAddress {
+		rows = append(rows, row{tableGroupDest, prioMiss, of.NewMatch(), goTo(p.to(tablePolicy))})
+	}
+	return rows
+}
+
+var families = [...]of.Match{of.NewMatch().IP(), of.NewMatch().IPv6()}
+
+// zone is the VRF's conntrack zone.
+func zone() of.Subfield { return of.FieldReg(regVRF).Range(0, 15) }
+
+// admit remembers that the connection was allowed under the present rules.
+func (policy) admit(p *Pipeline) of.Instructions {
+	return applyGoto(of.NewActions().CT(of.CT{
+		Commit: true, ZoneFrom: zone(), Exec: of.NewActions().MoveField(of.FieldReg(regMark), of.FieldCTMark),
+	}), p.to(p.filtered))
+}
+
+func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
+	if !e.Policed || e.Group == 0 {
+		return nil
+	}
+	var rows []row
+	vrf := of.NewMatch().Reg(regVRF, uint32(e.VRF))
+	for _, a := range []netip.Addr{e.IPv4, e.IPv6} {
+		if !a.IsValid() {
+			continue
+		}
+		if !e.Local() {
+			do := applyGoto(of.NewActions().SetReg(regSrcGrp, e.Group), p.to(f.afterSource()))
+			rows = append(rows, row{tableGroupSource, prioNormal, vrf.Src(host(a)), do})
+		}
+		if f.byAddress {
+			do := applyGoto(of.NewActions().SetReg(regDstGrp, e.Group), p.to(tablePolicy))
+			rows = append(rows, row{tableGroupDest, prioNormal, vrf.Dst(host(a)), do})
+		}
+	}
+	return rows
+}
+
+func (f policy) vrf(p *Pipeline, v VRFPolicy) []row {
+	mark := v.Generation << markShift
+	m := of.NewMatch().Reg(regVRF, uint32(v.VRF))
+	track := apply(of.NewActions().SetReg(regMark, mark).CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(tableState)}))
+	const established = of.CTTracked | of.CTEst
+	return []row{
+		{tableTrack, prioNormal, m.IP(), track},
+		{tableTrack, prioNormal, m.IPv6(), track},
+		{
+			tableState, prioGuard, m.CTState(established, established|of.CTInvalid).With(of.FieldCTMark.Is(uint64(mark))),
+			goTo(p.to(p.filtered)),
+		},
+	}
+}
+
+// rule gives a row for each family that the rule is about. Groups are numbers in
+// registers by now, so a rule between groups of any size is one row.
+func (f policy) rule(p *Pipeline, r Rule) []row {
+	priority, do := prioRule+2*uint16(r.Priority), f.admit(p)
+	if r.Deny {
+		priority, do = priority+1, goTo(p.to(tableDeny))
+	}
+	var rows []row
+	for i, family := range families {
+		if m, ok := r.match(family, i == 1); ok {
+			rows = append(rows, row{tablePolicy, priority, m, do})
+		}
+	}
+	return rows
+}
+
+func (r Rule) match(m of.Match, six bool) (of.Match, bool) {
+	for _, a := range []netip.Prefix{r.Src, r.Dst} {
+		if a.IsValid() && a.Addr().Is6() != six {
+			return m, false
+		}
+	}
+	if r.Src.IsValid() {
+		m = m.Src(r.Src)
+	}
+	if r.Dst.IsValid() {
+		m = m.Dst(r.Dst)
+	}
+	if r.SrcGroup != 0 {
+		m = m.Reg(regSrcGrp, r.SrcGroup)
+	}
+	if r.DstGroup != 0 {
+		m = m.Reg(regDstGrp, r.DstGroup)
+	}
+	proto := r.Proto
+	if six && proto == of.ProtoICMP {
+		proto = of.ProtoICMPv6
+	}
+	if proto != 0 {
+		m = m.IPProto(proto)
+	}
+	src, dst := of.FieldTCPSrc, of.FieldTCPDst
+	switch proto {
+	case of.ProtoTCP:
+		if f, ok := tcpFlags[r.Flags]; ok {
+			m = m.With(of.FieldTCPFlags.IsMasked(f.value, f.mask))
+		}
+	case of.ProtoUDP:
+		src, dst = of.FieldUDPSrc, of.FieldUDPDst
+	default:
+		return m, true
+	}
+	if r.SrcPort != 0 {
+		m = m.With(src.Is(uint64(r.SrcPort)))
+	}
+	if r.DstPort != 0 {
+		m = m.With(dst.Is(uint64(r.DstPort)))
+	}
+	return m, true
+}
+
+// tcpFlags are the restrictions that a packet of a new connection may not fulfil
+// (RFC 9293 section 3.1: SYN 2, ACK 16).
+var tcpFlags = map[string]struct{ value, mask uint64 }{
+	"syn,ack":  {0x12, 0x12},
+	"ack":      {0x10, 0x10},
+	"!syn,ack": {0x10, 0x12},
+}

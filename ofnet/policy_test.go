@@ -1,0 +1,376 @@
+package ofnet
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	of "github.com/contiv/netplugin/libopenflow"
+	"github.com/contiv/netplugin/ofnet/ofctrl"
+	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+)
+
+// probe is the first packet of a connection, as rules see it.
+type probe struct {
+	srcGroup, dstGroup uint32
+	src, dst           netip.Addr
+	proto              uint8
+	srcPort, dstPort   uint16
+}
+
+// denied is what rules mean, written without regard to flows: the matching rule of
+// the highest priority decides, a denial before an allowance, and without one the
+// packet passes.
+func denied(rules []Rule, p probe) bool {
+	best, verdict := -1, false
+	for _, r := range rules {
+		proto := r.Proto
+		if proto == 1 && p.dst.Is6() {
+			proto = 58
+		}
+		ports := proto == 6 || proto == 17
+		switch {
+		case r.SrcGroup != 0 && r.SrcGroup != p.srcGroup, r.DstGroup != 0 && r.DstGroup != p.dstGroup,
+			r.Src.IsValid() && !r.Src.Contains(p.src), r.Dst.IsValid() && !r.Dst.Contains(p.dst),
+			proto != 0 && proto != p.proto,
+			ports && r.SrcPort != 0 && r.SrcPort != p.srcPort, ports && r.DstPort != 0 && r.DstPort != p.dstPort:
+			continue
+		}
+		if int(r.Priority) > best || (int(r.Priority) == best && r.Deny) {
+			best, verdict = int(r.Priority), r.Deny
+		}
+	}
+	return verdict
+}
+
+// policyBridge is a mode with endpoints of three groups here and elsewhere.
+type policyBridge struct {
+	p         *Pipeline
+	network   Network
+	endpoints []Endpoint
+}
+
+func policyBridges(t testing.TB) map[string]*policyBridge {
+	bridges := map[string]*policyBridge{
+		"vrouter": {p: vrouter(t), network: vxNet1}, "vxlan": {p: vxbridge(t), network: vxNet1},
+		"vlan": {p: newPipeline(t, Settings{Encap: VLAN, Round: 1}), network: vlNet1},
+	}
+	for _, b := range bridges {
+		for i := range 8 {
+			port, vtep := uint32(i+1), ""
+			if i >= 4 {
+				port, vtep = 0, "192.168.60.11"
+			}
+			e := endpointOf(b.network, fmt.Sprint("e", i), fmt.Sprintf("10.1.1.%d", i+1), fmt.Sprintf("2001:db8:1::%d", i+1), port, vtep)
+			e.Group, e.Policed = uint32(i%4), true
+			b.endpoints = append(b.endpoints, e)
+		}
+	}
+	return bridges
+}
+
+func (b *policyBridge) programs() map[string]Program {
+	flows := map[string]Program{"fixed": b.p.Fixed(), "uplink": b.p.Uplink(uplink), "net": b.p.Network(b.network)}
+	for _, e := range b.endpoints {
+		flows["ep/"+e.ID] = b.p.Endpoint(e)
+	}
+	return flows
+}
+
+// policedFlows are those of a bridge with rules of all kinds.
+func policedFlows(t *testing.T) map[string]Program {
+	b := policyBridges(t)["vlan"]
+	flows := b.programs()
+	flows["vrf"] = b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: 5})
+	rules := append(randomRules(rand.New(rand.NewPCG(5, 5)), 60), webRule, denyRule)
+	for _, f := range []string{"syn,ack", "ack", "!syn,ack"} {
+		rules = append(rules, Rule{ID: f, Priority: 100, Proto: 6, Flags: f})
+	}
+	for _, r := range rules {
+		flows["rule/"+r.ID] = b.p.Rule(r)
+	}
+	return flows
+}
+
+// enforce makes rules the ones of a bridge, instead of those before.
+func enforce(t *testing.T, s *Switch, b *policyBridge, before, rules []Rule) {
+	t.Helper()
+	for _, r := range before {
+		s.Remove("rule/" + r.ID)
+	}
+	var set RuleSet
+	for _, r := range rules {
+		set.Add(r)
+		s.Set("rule/"+r.ID, b.p.Rule(r))
+	}
+	if set.Empty() {
+		s.Remove("vrf")
+	} else {
+		s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: set.Generation()}))
+	}
+	settle(t, s)
+}
+
+func randomRules(rng *rand.Rand, n int) []Rule {
+	prefix := func(six bool) netip.Prefix {
+		if six {
+			return netip.MustParsePrefix(fmt.Sprintf("2001:db8:1::%d/%d", rng.IntN(9), 120+rng.IntN(9))).Masked()
+		}
+		return netip.MustParsePrefix(fmt.Sprintf("10.1.1.%d/%d", rng.IntN(9), 24+rng.IntN(9))).Masked()
+	}
+	var rules []Rule
+	for i := range n {
+		r := Rule{ID: fmt.Sprint("r", i), Priority: uint8(1 + rng.IntN(4)), Deny: rng.IntN(2) == 0}
+		r.SrcGroup, r.DstGroup = uint32(rng.IntN(4)), uint32(rng.IntN(4))
+		r.Proto = []uint8{0, 1, 6, 17}[rng.IntN(4)]
+		six := rng.IntN(2) == 0
+		if rng.IntN(4) == 0 {
+			r.Src = prefix(six)
+		}
+		if rng.IntN(4) == 0 {
+			r.Dst = prefix(six)
+		}
+		if r.Proto == 6 || r.Proto == 17 {
+			r.DstPort = []uint16{0, 80, 443}[rng.IntN(3)]
+			r.SrcPort = []uint16{0, 0, 0, 1000}[rng.IntN(4)]
+		}
+		if r.Proto == 6 && r.DstPort == 0 {
+			r.Flags = "syn,!ack"
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// packet writes a probe from one endpoint to another as the bridge gets it.
+func (b *policyBridge) packet(rng *rand.Rand, mode string) (probe, string) {
+	from, to := b.endpoints[rng.IntN(8)], b.endpoints[rng.IntN(4)]
+	for from.ID == to.ID {
+		from = b.endpoints[rng.IntN(8)]
+	}
+	if from.Local() && rng.IntN(2) == 0 {
+		to = b.endpoints[4+rng.IntN(4)]
+	}
+	p := probe{srcGroup: from.Group, dstGroup: to.Group, src: from.IPv4, dst: to.IPv4, srcPort: 1000 + uint16(rng.IntN(2)), dstPort: []uint16{80, 443, 22}[rng.IntN(3)]}
+	text := fmt.Sprintf("nw_ttl=64,nw_src=%s,nw_dst=%s", p.src, p.dst)
+	suffix := ""
+	if rng.IntN(2) == 0 {
+		p.src, p.dst, suffix = from.IPv6, to.IPv6, "6"
+		text = fmt.Sprintf("nw_ttl=64,ipv6_src=%s,ipv6_dst=%s", p.src, p.dst)
+	}
+	switch rng.IntN(3) {
+	case 0:
+		p.proto, text = 6, fmt.Sprintf("tcp%s,%s,tcp_flags=syn,tcp_src=%d,tcp_dst=%d", suffix, text, p.srcPort, p.dstPort)
+	case 1:
+		p.proto, text = 17, fmt.Sprintf("udp%s,%s,udp_src=%d,udp_dst=%d", suffix, text, p.srcPort, p.dstPort)
+	default:
+		if p.proto, text = 1, "icmp,icmp_type=8,icmp_code=0,"+text; suffix == "6" {
+			p.proto, text = 58, "icmp6,icmpv6_type=128,icmpv6_code=0,"+text[len("icmp,icmp_type=8,icmp_code=0,"):]
+		}
+	}
+	dst := to.MAC
+	if mode == "vrouter" {
+		dst = RouterMAC
+	}
+	text += fmt.Sprintf(",dl_src=%s,dl_dst=%s", from.MAC, dst)
+	switch {
+	case from.Local():
+		text += fmt.Sprint(",in_port=", from.Port)
+	case mode == "vlan":
+		text += fmt.Sprintf(",in_port=%d,dl_vlan=%d", uplink.Port, b.network.Tag)
+	default:
+		text += fmt.Sprintf(",in_port=%d,tun_src=%s,tun_dst=192.168.60.10,tun_id=%d", testTunnelPort, from.VTEP, b.network.VNI)
+	}
+	return p, text
+}
+
+// The switch's verdict on new connections is that of the naive evaluator, for random
+// rules and packets of both families, from containers, tunnels and uplinks.
+func TestPolicyAgreesWithNaiveEvaluator(t *testing.T) {
+	sw := ovstest.Start(t)
+	for mode, b := range policyBridges(t) {
+		t.Run(mode, func(t *testing.T) {
+			s := realBridge(t, sw, mode, b.programs())
+			for i := range 4 {
+				sw.AddDummyPort(mode, fmt.Sprint(mode, i), fmt.Sprint(i+1))
+			}
+			passes := tableGoto(b.p, b.p.filtered)
+			var rules []Rule
+			verdicts := map[bool]int{}
+			for round := range 12 {
+				rng := rand.New(rand.NewPCG(uint64(round), 11))
+				before := rules
+				rules = randomRules(rng, round*2)
+				enforce(t, s, b, before, rules)
+				for range 25 {
+					p, packet := b.packet(rng, mode)
+					trace := sw.Trace(mode, packet, "--ct-next", "trk,new")
+					want := denied(rules, p)
+					verdicts[want]++
+					if got := !strings.Contains(trace, passes); got != want {
+						t.Fatalf("denied %t, expected %t, by\n%+v\n%+v\n%s", got, want, rules, p, trace)
+					}
+					if tracked := strings.Contains(trace, "ct("); tracked != (len(rules) > 0) {
+						t.Fatalf("tracked %t with %d rules:\n%s", tracked, len(rules), trace)
+					}
+				}
+			}
+			if verdicts[true] < 30 || verdicts[false] < 30 {
+				t.Errorf("denied %d, allowed %d: the test says little", verdicts[true], verdicts[false])
+			}
+		})
+	}
+}
+
+func tableGoto(p *Pipeline, table table) string { return fmt.Sprintf("goto_table:%d\n", p.to(table)) }
+
+// The generation depends on the rules, not on their order or their names.
+func TestGeneration(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	rules := randomRules(rng, 50)
+	var one, other RuleSet
+	for _, r := range rules {
+		one.Add(r)
+	}
+	for _, r := range slices.Backward(rules) {
+		r.ID += "x"
+		other.Add(r)
+	}
+	if one.Generation() != other.Generation() {
+		t.Error("the order or the names of rules change their generation")
+	}
+	seen := map[uint32]bool{one.Generation(): true}
+	extra := Rule{Priority: 1}
+	for i := range 1000 {
+		extra.DstPort = uint16(i)
+		other.Add(extra)
+		if g := other.Generation(); seen[g] || g == 0 || g >= 1<<31 {
+			t.Fatalf("generation %d is none or was there before", g)
+		} else {
+			seen[g] = true
+		}
+	}
+}
+
+// A connection lives as long as the rules allow it: its packets pass, its answers
+// pass, a rule that denies it ends it, and others leave it alone.
+func TestPolicyAndConnections(t *testing.T) {
+	sw := ovstest.Start(t)
+	for mode, b := range policyBridges(t) {
+		if mode == "vlan" {
+			continue // its switch table learns, which a packet-out does not teach it
+		}
+		t.Run(mode, func(t *testing.T) {
+			s := realBridge(t, sw, mode, b.programs())
+			for i := range 4 {
+				sw.AddDummyPort(mode, fmt.Sprint(mode, i), fmt.Sprint(i+1))
+			}
+			conn, err := ofctrl.Dial(t.Context(), ofctrl.Config{Target: sw.Target(mode)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			sw.Appctl("dpctl/flush-conntrack")               // bridges share it
+			client, server := b.endpoints[1], b.endpoints[2] // groups 1 and 2
+			passes := func(from, to Endpoint, srcPort, dstPort uint16) bool {
+				t.Helper()
+				before := passed(t, sw, conn, b.p)
+				dst := to.MAC
+				if mode == "vrouter" {
+					dst = RouterMAC
+				}
+				err := conn.PacketOut(&of.PacketOut{
+					InPort: from.Port, Buffer: of.NoBuffer, Data: udp(t, from, to, dst, srcPort, dstPort),
+					Actions: of.NewActions().Output(of.PortTable),
+				})
+				if err == nil {
+					err = conn.Barrier(t.Context())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				return passed(t, sw, conn, b.p) > before
+			}
+			ask := func() bool { return passes(client, server, 1000, 53) }
+			answer := func() bool { return passes(server, client, 53, 1000) }
+			check := func(step string, wantAsk, wantAnswer bool) {
+				t.Helper()
+				if got := ask(); got != wantAsk {
+					t.Errorf("%s: asking passes %t", step, got)
+				}
+				if got := answer(); got != wantAnswer {
+					t.Errorf("%s: answering passes %t\n%s", step, got, sw.Appctl("dpctl/dump-conntrack", "-m"))
+				}
+			}
+			check("no rules", true, true)
+			noAnswers := Rule{ID: "a", Priority: 1, SrcGroup: 2, Deny: true}
+			rules := []Rule{noAnswers}
+			enforce(t, s, b, nil, rules)
+			if answer() {
+				t.Error("a denied connection is opened")
+			}
+			check("denied the other way only", true, true)
+			other := []Rule{noAnswers, {ID: "b", Priority: 9, DstGroup: 3, Deny: true}}
+			enforce(t, s, b, rules, other)
+			if !answer() {
+				t.Error("an answer before the next question does not pass after other rules changed")
+			}
+			check("another rule", true, true)
+			all := append(slices.Clone(other), Rule{ID: "c", Priority: 2, SrcGroup: 1, DstGroup: 2, Proto: 17, DstPort: 53, Deny: true})
+			enforce(t, s, b, other, all)
+			check("denied", false, false)
+			check("still denied", false, false)
+			enforce(t, s, b, all, other)
+			check("allowed again", true, true)
+			enforce(t, s, b, other, nil)
+			check("no rules again", true, true)
+		})
+	}
+}
+
+// passed counts the packets that policy has let through.
+func passed(t *testing.T, sw *ovstest.Switch, conn *ofctrl.Conn, p *Pipeline) uint64 {
+	t.Helper()
+	sw.Appctl("revalidator/purge") // counts the packets of flows in the datapath
+	var n uint64
+	table := tableDeliver
+	if p.filtered == tableMAC {
+		table = tableMAC
+	}
+	err := conn.DumpFlows(context.Background(), 0, 0, func(f of.FlowStats) error {
+		if f.Table == p.to(table) && f.Priority > 0 {
+			n += f.Packets
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// udp makes an empty UDP packet over IPv4 without UDP checksum (RFC 768).
+func udp(t *testing.T, from, to Endpoint, dst MAC, srcPort, dstPort uint16) []byte {
+	t.Helper()
+	src4, dst4 := from.IPv4.As4(), to.IPv4.As4()
+	ip := append([]byte{0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0}, append(src4[:], dst4[:]...)...)
+	var sum uint32
+	for i := 0; i < len(ip); i += 2 {
+		sum += uint32(ip[i])<<8 | uint32(ip[i+1])
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	ip[10], ip[11] = byte(^sum>>8), byte(^sum)
+	frame, err := hex.DecodeString(strings.ReplaceAll(dst.String()+from.MAC.String(), ":", "") + "0800")
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame = append(frame, ip...)
+	return append(frame, byte(srcPort>>8), byte(srcPort), byte(dstPort>>8), byte(dstPort), 0, 8, 0, 0)
+}
