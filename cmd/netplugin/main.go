@@ -77,10 +77,6 @@ func (o *options) flags() []cli.Flag {
 			Usage: "`label` of this host (default: the host's name)",
 		},
 		&cli.StringFlag{
-			Name: "ctrl-ip", Destination: &o.ctrl, Sources: env.Var("CONTROL_IP"),
-			Usage: "`address` other daemons reach this host under (default: a local address)",
-		},
-		&cli.StringFlag{
 			Name: "rest-address", Value: ":9090", Destination: &o.restAddress, Sources: env.Var("REST_ADDRESS"),
 			Usage: "`host:port` of the REST API",
 		},
@@ -98,6 +94,10 @@ func (o *options) flags() []cli.Flag {
 // hostFlags are the options preflight and cleanup need as well.
 func (o *options) hostFlags() []cli.Flag {
 	return []cli.Flag{
+		&cli.StringFlag{
+			Name: "ctrl-ip", Destination: &o.ctrl, Sources: env.Var("CONTROL_IP"),
+			Usage: "`address` other daemons reach this host under (default: a local address)",
+		},
 		&cli.StringFlag{
 			Name: "vtep-ip", Destination: &o.vtep, Sources: env.Var("VTEP_IP"),
 			Usage: "tunnel `address` of this host (default: a local address)",
@@ -139,10 +139,6 @@ func (o *options) validate(ctx context.Context, _ *cli.Command) error {
 	if strings.ContainsAny(o.host, "/ \t\n") {
 		return cliconf.Usagef("--host %q: expected a label without slashes and blanks", o.host)
 	}
-	var err error
-	if o.ctrlIP, err = localAddress(ctx, "--ctrl-ip", o.ctrl); err != nil {
-		return err
-	}
 	if err := o.validateHost(ctx); err != nil {
 		return err
 	}
@@ -153,6 +149,9 @@ func (o *options) validate(ctx context.Context, _ *cli.Command) error {
 }
 
 func (o *options) validateHost(ctx context.Context) (err error) {
+	if o.ctrlIP, err = localAddress(ctx, "--ctrl-ip", o.ctrl); err != nil {
+		return err
+	}
 	if o.vtepIP, err = localAddress(ctx, "--vtep-ip", o.vtep); err != nil {
 		return err
 	}

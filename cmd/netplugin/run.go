@@ -32,7 +32,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	}
 	defer store.Close()
 	driver, err := ovsd.New(ovsd.Config{
-		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, VXLANPort: uint16(o.vxlanPort),
+		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort),
 		Uplinks: o.uplinks, AllowSpoofing: o.allowSpoofing, Log: log.WithField("part", "ovs"),
 	})
 	if err != nil {

@@ -46,6 +46,7 @@ type Config struct {
 	OVSDB     string // target of the database, default unix:/var/run/openvswitch/db.sock
 	Datapath  string // auto | system | netdev
 	VTEP      netip.Addr
+	CtrlIP    netip.Addr // what other daemons reach this host under
 	VXLANPort uint16   // UDP
 	Uplinks   []string // interfaces of the VLAN bridge
 	// AllowSpoofing lets containers send under addresses that are not theirs.

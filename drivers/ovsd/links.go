@@ -135,6 +135,9 @@ func linkMTU(names []string) int {
 
 // linkWithAddr finds the link that has an address, or nil.
 func linkWithAddr(addr netip.Addr) netlink.Link {
+	if !addr.IsValid() {
+		return nil
+	}
 	addrs, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
 		return nil

@@ -33,7 +33,7 @@ func Preflight(ctx context.Context, cfg Config) []Finding {
 	out = append(out, checkUDPPort(int(cfg.VXLANPort)))
 	for _, name := range cfg.Uplinks {
 		f := Finding{true, "uplink " + name, "can be given to the VLAN bridge"}
-		if err := checkUplink(name, cfg.VTEP); err != nil {
+		if err := checkUplink(name, cfg); err != nil {
 			f.OK, f.Detail = false, err.Error()
 		}
 		out = append(out, f)
@@ -55,7 +55,7 @@ func checkDatabase(ctx context.Context, cfg Config) []Finding {
 	f := Finding{true, "Open vSwitch", ""}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	db := ovsdb.New(ovsdb.Config{Target: cfg.OVSDB, Monitor: map[string][]string{"Open_vSwitch": {"ovs_version", "cur_cfg", "next_cfg"}}})
+	db := ovsdb.New(ovsdb.Config{Target: cfg.OVSDB, Monitor: map[string][]string{"Open_vSwitch": {"ovs_version", "datapath_types"}}})
 	done := make(chan struct{})
 	go func() { defer close(done); _ = db.Run(ctx) }()
 	defer func() { cancel(); <-done }()
@@ -63,13 +63,18 @@ func checkDatabase(ctx context.Context, cfg Config) []Finding {
 		f.OK, f.Detail = false, fmt.Sprintf("%s does not answer (%v); install and start openvswitch-switch", cfg.OVSDB, err)
 		return []Finding{f}
 	}
-	version := ""
+	var version string
+	var ran bool
 	db.View(func(v ovsdb.View) {
-		v.Each("Open_vSwitch", func(_ ovsdb.UUID, row ovsdb.Row) { version = row.String("ovs_version") })
+		v.Each("Open_vSwitch", func(_ ovsdb.UUID, row ovsdb.Row) {
+			version, ran = row.String("ovs_version"), len(row.Strings("datapath_types")) > 0
+		})
 	})
 	switch {
-	case version == "":
+	case !ran:
 		f.OK, f.Detail = false, "ovsdb-server answers but ovs-vswitchd has never run; start it"
+	case version == "":
+		f.Detail = "runs; its start script has not recorded the version, 2.17 or newer is needed"
 	case !atLeast(version, 2, 17):
 		f.OK, f.Detail = false, "version "+version+" is too old, 2.17 or newer is needed"
 	default:

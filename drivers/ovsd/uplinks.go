@@ -19,7 +19,7 @@ import (
 func (d *Driver) ensureUplinks(ctx context.Context) error {
 	wanted := slices.Sorted(slices.Values(d.cfg.Uplinks))
 	for _, name := range wanted {
-		if err := checkUplink(name, d.cfg.VTEP); err != nil {
+		if err := checkUplink(name, d.cfg); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func uplinks(v ovsdb.View) []ofnet.Uplink {
 
 // checkUplink refuses an interface whose loss would cut the host off: in the bridge it
 // can no longer carry the host's own addresses.
-func checkUplink(name string, vtep netip.Addr) error {
+func checkUplink(name string, cfg Config) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
 		return errs.New(errs.Invalid, "uplink %s: no such interface on this host; name one that leads to the VLAN network", name)
@@ -109,8 +109,10 @@ func checkUplink(name string, vtep netip.Addr) error {
 			return errs.New(errs.Invalid, "uplink %s carries this host's default route; use an interface without addresses of the host", name)
 		}
 	}
-	if holder := linkWithAddr(vtep); holder != nil && holder.Attrs().Name == name {
-		return errs.New(errs.Invalid, "uplink %s holds the tunnel address %s; use another interface for VLANs", name, vtep)
+	for what, addr := range map[string]netip.Addr{"tunnel": cfg.VTEP, "control": cfg.CtrlIP} {
+		if holder := linkWithAddr(addr); holder != nil && holder.Attrs().Name == name {
+			return errs.New(errs.Invalid, "uplink %s holds the %s address %s; use another interface for VLANs", name, what, addr)
+		}
 	}
 	return nil
 }
