@@ -12,10 +12,20 @@ import (
 type bridgeChannel struct{ conn *ofctrl.Conn }
 
 func dialBridge(ctx context.Context, target string) (Channel, error) {
-	conn, err := ofctrl.Dial(ctx, ofctrl.Config{Target: target})
+	// Packets that arrive before Dial has returned wait for conn.
+	ready := make(chan struct{})
+	var conn *ofctrl.Conn
+	dialled, err := ofctrl.Dial(ctx, ofctrl.Config{Target: target, PacketIn: func(in *of.PacketIn) {
+		<-ready
+		if out := answerSolicitation(in); out != nil {
+			_ = conn.PacketOut(out) // a channel that has broken shows it otherwise
+		}
+	}})
 	if err != nil {
 		return nil, err
 	}
+	conn = dialled
+	close(ready)
 	return &bridgeChannel{conn}, nil
 }
 

@@ -117,20 +117,26 @@ func (ndResponder) tables() []table { return []table{tableND, tableNDReply, tabl
 
 func (ndResponder) fixed(p *Pipeline) []row {
 	solicit := of.NewMatch().ICMPv6(icmpv6NeighborSolicit)
-	return []row{
+	rows := []row{
 		// Duplicate address detection (RFC 4862 section 5.4) must stay unanswered.
 		{tableND, prioDrop, solicit.IPv6Src(host(netip.IPv6Unspecified())), drop},
 		{tableND, prioNormal, solicit.NDTarget(LinkRouter6), advertise(p, ndRouter|ndSolicited|ndOverride)},
-		{tableNDReply, prioNormal, solicit, applyGoto(of.NewActions().
+	}
+	if p.set.NDByAgent {
+		return append(rows, row{tableNDReply, prioNormal, solicit, apply(of.NewActions().OutputController(toAgent))})
+	}
+	return append(
+		rows,
+		row{tableNDReply, prioNormal, solicit, applyGoto(of.NewActions().
 			MoveField(of.FieldEthSrc, of.FieldEthDst).SetEthSrc(RouterMAC).
 			MoveField(of.FieldIPv6Src, of.FieldIPv6Dst).
 			MoveField(of.FieldNDTarget, of.FieldIPv6Src).
 			SetField(of.FieldNDOptionsType.Is(ndOptTargetLinkAddr)).
 			MoveField(of.FieldReg(regScratch), of.FieldNDReserved).
 			SetField(of.FieldICMPv6Type.Is(icmpv6NeighborAdvert)), p.to(tableNDFinish))},
-		{tableNDFinish, prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), apply(of.NewActions().
+		row{tableNDFinish, prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), apply(of.NewActions().
 			SetField(of.FieldNDTLL.IsMAC(RouterMAC)).OutputInPort())},
-	}
+	)
 }
 
 func (ndResponder) network(p *Pipeline, n Network) []row {

@@ -41,6 +41,7 @@ type Driver struct {
 	ports     map[string]uint32 // OpenFlow port by endpoint id
 	uplinks   []ofnet.Uplink
 	peers     []netip.Addr
+	tunnelUp  bool // the tunnel port has its number
 	vrfs      vrfTable
 	floods    floods
 	repair    chan struct{} // kicks keepBridges
@@ -262,10 +263,13 @@ func (d *Driver) onChange(changes []ovsdb.Change) {
 func (d *Driver) readPorts() {
 	fresh := map[string]uint32{}
 	var links []ofnet.Uplink
+	tunnel := false
 	d.db.View(func(v ovsdb.View) {
 		v.Each("Interface", func(_ ovsdb.UUID, row ovsdb.Row) {
 			ids := row.Map("external_ids")
-			if n, ok := row.Int("ofport"); ok && n > 0 && ids[ownerKey] == ownerMark && ids[endpointKey] != "" {
+			n, ok := row.Int("ofport")
+			tunnel = tunnel || row.String("name") == tunnelName && n > 0
+			if ok && n > 0 && ids[ownerKey] == ownerMark && ids[endpointKey] != "" {
 				fresh[ids[endpointKey]] = uint32(n)
 			}
 		})
@@ -273,6 +277,12 @@ func (d *Driver) readPorts() {
 	})
 	old := d.ports
 	d.ports = fresh
+	if tunnel && !d.tunnelUp { // neighbours are learnt only while there is a tunnel
+		for _, p := range d.peers {
+			d.warmUp(p)
+		}
+	}
+	d.tunnelUp = tunnel
 	for id := range old {
 		if fresh[id] != old[id] {
 			d.refreshEndpoint(id)
@@ -364,7 +374,7 @@ func (d *Driver) rebuild() {
 	for _, s := range d.sides {
 		s.pipeline, s.modeErr = ofnet.NewPipeline(ofnet.Settings{
 			Encap: s.encap, Routing: d.global.FwdMode == "routing", ARPFlood: d.global.ARPMode == "flood",
-			AllowSpoofing: d.cfg.AllowSpoofing, TunnelPort: tunnelOFPort, Round: s.round,
+			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, Round: s.round,
 		})
 		if s.pipeline == nil {
 			s.sw.RemoveAll()
@@ -379,6 +389,12 @@ func (d *Driver) rebuild() {
 		d.refreshEndpoint(id)
 	}
 	d.refreshUplinks(d.uplinks)
+}
+
+// kernelBridge reports whether a bridge uses the kernel's datapath.
+func (d *Driver) kernelBridge(name string) bool {
+	_, row, _ := d.find("Bridge", "name", name)
+	return row.String("datapath_type") != "netdev"
 }
 
 func (d *Driver) refreshNetwork(id string) {

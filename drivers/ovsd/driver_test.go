@@ -300,7 +300,10 @@ func TestInsideUplinks(t *testing.T) {
 	cfg.Uplinks = []string{"nowhere"}
 	d, stop := runDriver(t, cfg)
 	defer stop()
-	eventually(t, func() bool { err := d.Ready(); return err != nil && strings.Contains(err.Error(), "nowhere: no such interface") })
+	eventually(t, func() bool {
+		err := d.Ready()
+		return err != nil && strings.Contains(err.Error(), "nowhere: no such interface")
+	})
 }
 
 func TestAtLeast(t *testing.T) {

@@ -15,12 +15,13 @@ const discardPort = 9
 // not depend on them: it follows the endpoints.
 func (d *Driver) SetPeers(peers []netip.Addr) {
 	d.mu.Lock()
-	fresh := slices.DeleteFunc(slices.Clone(peers), func(p netip.Addr) bool { return slices.Contains(d.peers, p) })
-	d.peers = slices.Clone(peers)
-	d.mu.Unlock()
-	for _, p := range fresh {
-		d.warmUp(p)
+	defer d.mu.Unlock()
+	for _, p := range peers {
+		if d.tunnelUp && !slices.Contains(d.peers, p) {
+			d.warmUp(p)
+		}
 	}
+	d.peers = slices.Clone(peers)
 }
 
 // warmUp has the host resolve a peer's Ethernet address before the first container
@@ -29,6 +30,9 @@ func (d *Driver) SetPeers(peers []netip.Addr) {
 // host that knows the peer already, from having been asked by it, would ask nothing:
 // it is made to forget.
 func (d *Driver) warmUp(peer netip.Addr) {
+	if d.kernelBridge(VXLANBridge) {
+		return
+	}
 	local := &net.UDPAddr{IP: d.cfg.VTEP.AsSlice()}
 	conn, err := net.DialUDP("udp", local, net.UDPAddrFromAddrPort(netip.AddrPortFrom(peer, discardPort)))
 	if err != nil {
