@@ -9,7 +9,7 @@ import (
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/embedded"
-	"github.com/contiv/netplugin/objdb/etcd"
+	"github.com/contiv/netplugin/objdb/open"
 	"github.com/contiv/netplugin/utils/cliconf"
 )
 
@@ -76,9 +76,5 @@ func (o *options) opener(log logrus.FieldLogger) func(context.Context) (objdb.St
 		cfg.Log = log
 		return func(ctx context.Context) (objdb.Store, error) { return embedded.Open(ctx, cfg) }
 	}
-	cfg := etcd.Config{
-		Endpoints: o.store.Endpoints, CA: o.store.CA, Cert: o.store.Cert, Key: o.store.Key,
-		User: o.store.User, Password: o.store.Password,
-	}
-	return func(context.Context) (objdb.Store, error) { return etcd.New(cfg) }
+	return func(context.Context) (objdb.Store, error) { return open.Store(o.store) }
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/netplugin/cluster"
 	"github.com/contiv/netplugin/netplugin/inspect"
-	"github.com/contiv/netplugin/objdb/etcd"
+	"github.com/contiv/netplugin/objdb/open"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -23,10 +23,7 @@ import (
 func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	// The agent's memory is one map of flows and small garbage: collect it early.
 	debug.SetGCPercent(50)
-	store, err := etcd.New(etcd.Config{
-		Endpoints: o.store.Endpoints, CA: o.store.CA, Cert: o.store.Cert, Key: o.store.Key,
-		User: o.store.User, Password: o.store.Password,
-	})
+	store, err := open.Store(o.store)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cliconf
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,53 +16,80 @@ const (
 	StoreEmbedded = "embedded"
 )
 
-// defaultEtcd is where etcd is expected when nobody says where.
-const defaultEtcd = "http://127.0.0.1:2379"
+// Where a store is expected when nobody says where: etcd, or the agent of Consul on
+// this host.
+const (
+	defaultEtcd   = "http://127.0.0.1:2379"
+	defaultConsul = "http://127.0.0.1:8500"
+)
 
 // Store is the group of options about the cluster store a daemon is a client of.
-// After Validate, Kind is set, Endpoints are the URLs to use, and the user and
-// password are apart.
+// After Validate, Kind is set, Endpoints are the URLs to use, TLS is that of the kind,
+// and the user and password are apart.
 type Store struct {
 	Kind   string // etcd | consul | embedded (where allowed)
 	Etcd   string // comma list of URLs
 	Consul string // comma list of URLs
-	CA     string // file, PEM
-	Cert   string // file, PEM
-	Key    string // file, PEM
-	User   string // name:password, after Validate the name
+	User   string // of etcd, name:password, after Validate the name
+	Token  string // of consul
+
+	EtcdTLS, ConsulTLS TLS
 
 	Endpoints []string
-	Password  string
+	TLS
+	Password string
+}
+
+// TLS names the files a daemon secures its connection to the store with, all PEM. Empty
+// is the system's authorities, and no certificate of its own.
+type TLS struct{ CA, Cert, Key string }
+
+// flags returns the options for one kind of store.
+func (t *TLS) flags(env Env, store string) []cli.Flag {
+	upper := strings.ToUpper(store)
+	return []cli.Flag{
+		&cli.StringFlag{
+			Name: store + "-ca", Category: "store", Destination: &t.CA, TakesFile: true,
+			Sources: env.Var(upper + "_CA"), Usage: "`file` with the certificate authority of the " + store + " servers (PEM)",
+		},
+		&cli.StringFlag{
+			Name: store + "-cert", Category: "store", Destination: &t.Cert, TakesFile: true,
+			Sources: env.Var(upper + "_CERT"), Usage: "`file` with our certificate for " + store + " (PEM)",
+		},
+		&cli.StringFlag{
+			Name: store + "-key", Category: "store", Destination: &t.Key, TakesFile: true,
+			Sources: env.Var(upper + "_KEY"), Usage: "`file` with the key of --" + store + "-cert (PEM)",
+		},
+	}
+}
+
+func (t *TLS) validate(store string) error {
+	if (t.Cert == "") != (t.Key == "") {
+		return Usagef("--%s-cert and --%s-key go together, one of them is not set", store, store)
+	}
+	return nil
 }
 
 // Flags returns the options; parsing fills s.
 func (s *Store) Flags(env Env) []cli.Flag {
-	return []cli.Flag{
+	return slices.Concat([]cli.Flag{
 		&cli.StringFlag{
 			Name: "etcd-endpoints", Aliases: []string{"etcd"}, Category: "store", Destination: &s.Etcd,
 			Sources: env.Var("ETCD_ENDPOINTS"), Usage: "comma `list` of etcd URLs (default " + defaultEtcd + " when no store is given)",
 		},
 		&cli.StringFlag{
-			Name: "consul-endpoints", Aliases: []string{"consul"}, Category: "store", Destination: &s.Consul,
-			Sources: env.Var("CONSUL_ENDPOINTS"), Usage: "comma `list` of consul URLs",
-		},
-		&cli.StringFlag{
-			Name: "etcd-ca", Category: "store", Destination: &s.CA, TakesFile: true,
-			Sources: env.Var("ETCD_CA"), Usage: "`file` with the certificate authority of the etcd servers (PEM)",
-		},
-		&cli.StringFlag{
-			Name: "etcd-cert", Category: "store", Destination: &s.Cert, TakesFile: true,
-			Sources: env.Var("ETCD_CERT"), Usage: "`file` with our certificate for etcd (PEM)",
-		},
-		&cli.StringFlag{
-			Name: "etcd-key", Category: "store", Destination: &s.Key, TakesFile: true,
-			Sources: env.Var("ETCD_KEY"), Usage: "`file` with the key of --etcd-cert (PEM)",
-		},
-		&cli.StringFlag{
 			Name: "etcd-user", Category: "store", Destination: &s.User,
 			Sources: env.Var("ETCD_USER"), Usage: "`name:password` to log in to etcd with; better given in the environment",
 		},
-	}
+		&cli.StringFlag{
+			Name: "consul-endpoints", Aliases: []string{"consul"}, Category: "store", Destination: &s.Consul,
+			Sources: env.Var("CONSUL_ENDPOINTS"), Usage: "comma `list` of consul URLs; the next one is used when one fails",
+		},
+		&cli.StringFlag{
+			Name: "consul-token", Category: "store", Destination: &s.Token,
+			Sources: env.Var("CONSUL_TOKEN"), Usage: "ACL `token` for consul; better given in the environment",
+		},
+	}, s.EtcdTLS.flags(env, StoreEtcd), s.ConsulTLS.flags(env, StoreConsul))
 }
 
 // Validate checks the options and returns a UsageError for the first that is wrong.
@@ -89,24 +117,22 @@ func (s *Store) Validate() error {
 	}
 	var err error
 	switch s.Kind {
-	case StoreEmbedded:
-		return nil
 	case StoreConsul:
-		if _, err = endpoints("--consul-endpoints", s.Consul, "consul"); err != nil {
-			return err
-		}
-		return Usagef("--store consul is not supported by this build, expected etcd or embedded")
+		s.TLS = s.ConsulTLS
+		s.Endpoints, err = endpoints("--consul-endpoints", cmp.Or(s.Consul, defaultConsul), StoreConsul, 8500)
+	case StoreEtcd:
+		s.TLS = s.EtcdTLS
+		s.Endpoints, err = endpoints("--etcd-endpoints", cmp.Or(s.Etcd, defaultEtcd), StoreEtcd, 2379)
 	}
-	if s.Etcd == "" {
-		s.Etcd = defaultEtcd
-	}
-	s.Endpoints, err = endpoints("--etcd-endpoints", s.Etcd, "etcd")
 	return err
 }
 
 func (s *Store) credentials() error {
-	if (s.Cert == "") != (s.Key == "") {
-		return Usagef("--etcd-cert and --etcd-key go together, one of them is not set")
+	if err := s.EtcdTLS.validate(StoreEtcd); err != nil {
+		return err
+	}
+	if err := s.ConsulTLS.validate(StoreConsul); err != nil {
+		return err
 	}
 	if s.User == "" {
 		return nil
@@ -120,8 +146,8 @@ func (s *Store) credentials() error {
 }
 
 // endpoints parses a comma list of URLs. Empty members are dropped; synonym is one
-// more scheme that means http.
-func endpoints(flag, list, synonym string) ([]string, error) {
+// more scheme that means http, port the usual one, for the message.
+func endpoints(flag, list, synonym string, port int) ([]string, error) {
 	var out []string
 	for text := range strings.SplitSeq(list, ",") {
 		text = strings.TrimSpace(text)
@@ -130,7 +156,7 @@ func endpoints(flag, list, synonym string) ([]string, error) {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Hostname() == "" || !slices.Contains([]string{"http", "https", synonym}, u.Scheme) {
-			return nil, Usagef("%s: %q is not a URL like http://10.0.0.1:2379", flag, text)
+			return nil, Usagef("%s: %q is not a URL like http://10.0.0.1:%d", flag, text, port)
 		}
 		if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil {
 			return nil, Usagef("%s: %q is more than scheme://host:port", flag, text)
