@@ -43,6 +43,13 @@ type Endpoint struct {
 	VTEP    netip.Addr // of a remote endpoint's host; zero while the host is unknown
 }
 
+// Rule is a policy rule for the containers of a tenant. The zero value of a field of
+// its match means any.
+type Rule struct {
+	Tenant string
+	ofnet.Rule
+}
+
 // Port is an interface pair: OVSName is the switch's end. Name is the container's end
 // as long as it waits in the host's network namespace for the runtime to move it.
 type Port struct {
@@ -73,6 +80,9 @@ type Driver interface {
 	RemoveNetwork(id string)
 	SetEndpoint(Endpoint)
 	RemoveEndpoint(id string)
+	// SetRule declares a rule. A tenant without rules allows everything.
+	SetRule(Rule)
+	RemoveRule(id string)
 	// Complete says that everything that exists has been declared: what the switch
 	// has beyond that is stale and may be swept.
 	Complete()

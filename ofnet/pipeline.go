@@ -109,9 +109,9 @@ func (p *Pipeline) Flood(f Flood) Program {
 	return out
 }
 
-// VRF returns the flows that hold a VRF to the rules.
+// VRF returns the flows that hold a VRF to the rules, once these are there.
 func (p *Pipeline) VRF(v VRFPolicy) Program {
-	return Program{Flows: p.place(p.policy, fmt.Sprint("vrf ", v.VRF), p.policy.vrf(p, v))}
+	return Program{Late: true, Flows: p.place(p.policy, fmt.Sprint("vrf ", v.VRF), p.policy.vrf(p, v))}
 }
 
 // Rule returns the flows of a rule.

@@ -254,3 +254,9 @@ var tcpFlags = map[string]struct{ value, mask uint64 }{
 	"ack":      {0x10, 0x10},
 	"!syn,ack": {0x10, 0x12},
 }
+
+// KnownFlags reports whether s is a value of Rule.Flags.
+func KnownFlags(s string) bool {
+	_, ok := tcpFlags[s]
+	return ok || s == "" || s == "syn" || s == "syn,!ack"
+}

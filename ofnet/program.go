@@ -13,6 +13,9 @@ type Program struct {
 	Flows  []of.Flow
 	Groups []of.Group
 	Meters []of.Meter
+	// Late says that the flows lead packets to other flows, and are worth something
+	// only once those are there: they are sent after all others.
+	Late bool
 }
 
 func (p Program) empty() bool { return len(p.Flows)+len(p.Groups)+len(p.Meters) == 0 }
@@ -23,6 +26,7 @@ type body struct {
 	cookie     uint64
 	idle, hard uint16
 	flags      uint16
+	late       bool // not the bridge's business
 }
 
 func sameBody(a, b body) bool {

@@ -94,7 +94,11 @@ func (s *Switch) Set(owner string, p Program) {
 	}
 	s.meters.replace(owner, meterIDs(old.Meters), pairs(p.Meters, meterID, itself))
 	s.groups.replace(owner, groupIDs(old.Groups), pairs(p.Groups, groupID, itself))
-	s.flows.replace(owner, flowKeys(old.Flows), pairs(p.Flows, of.Flow.Key, bodyOf))
+	s.flows.replace(owner, flowKeys(old.Flows), pairs(p.Flows, of.Flow.Key, func(f of.Flow) body {
+		b := bodyOf(f)
+		b.late = p.Late
+		return b
+	}))
 	s.wake()
 }
 

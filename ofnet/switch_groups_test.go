@@ -60,6 +60,28 @@ func TestWhatAFlowRefersToComesBeforeAndGoesAfter(t *testing.T) {
 	check("the end", "remove flow", "remove group", "remove meter")
 }
 
+// What leads to other flows comes after them, however many there are.
+func TestLateFlowsAreSentLast(t *testing.T) {
+	b := newFakeBridge()
+	s := NewSwitch(SwitchConfig{Name: "br", Log: quiet(), Dial: b.dial})
+	gate := flows(flow(0, 1, 1))
+	gate.Late = true
+	var many []of.Flow
+	for i := range 2 * bundleSize {
+		many = append(many, flow(1, 1, uint32(i+1)))
+	}
+	s.Set("gate", gate)
+	s.Set("many", flows(many...))
+	b.onAdd = func(f of.Flow, tables fakeTables) {
+		if f.Table == 0 && len(tables.flows) != len(many) {
+			t.Errorf("the late flow came after %d of %d others", len(tables.flows), len(many))
+		}
+	}
+	startSwitch(t, s)
+	s.Complete()
+	settle(t, s)
+}
+
 func TestRefusedGroupIsNamedAndBlocksOnlyItsOwner(t *testing.T) {
 	b := newFakeBridge()
 	s := runSwitch(t, b)

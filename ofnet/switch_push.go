@@ -177,15 +177,17 @@ func (s *Switch) pending(n int) (bundle bool, batch []change) {
 	for c := range s.meters.open(false) {
 		return false, []change{meterChange(c)}
 	}
-	batch = gather[groupChange](batch, n, s.groups, false)
+	batch = gather[groupChange](batch, n, s.groups.open(false))
 	if s.complete {
-		batch = gather[flowChange](batch, n, s.flows, true)
+		batch = gather[flowChange](batch, n, s.flows.open(true))
 	}
-	batch = gather[flowChange](batch, n, s.flows, false)
+	for _, late := range []bool{false, true} {
+		batch = gather[flowChange](batch, n, only(s.flows.open(false), func(c delta.Change[of.FlowKey, body]) bool { return c.Want.late == late }))
+	}
 	if !s.complete || len(batch) >= n {
 		return true, batch
 	}
-	if batch = gather[groupChange](batch, n, s.groups, true); len(batch) > 0 {
+	if batch = gather[groupChange](batch, n, s.groups.open(true)); len(batch) > 0 {
 		return true, batch
 	}
 	for c := range s.meters.open(true) {
@@ -194,7 +196,18 @@ func (s *Switch) pending(n int) (bundle bool, batch []change) {
 	return true, nil
 }
 
-// gather appends open changes of one kind until there are n.
+// only yields what passes a test.
+func only[T any](all iter.Seq[T], ok func(T) bool) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for v := range all {
+			if ok(v) && !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// gather appends changes of one kind until there are n.
 func gather[C interface {
 	~struct {
 		Op         delta.Op
@@ -202,8 +215,8 @@ func gather[C interface {
 		Want, Have V
 	}
 	change
-}, K comparable, V any](batch []change, n int, w *wishes[K, V], removals bool) []change {
-	for c := range w.open(removals) {
+}, K comparable, V any](batch []change, n int, open iter.Seq[delta.Change[K, V]]) []change {
+	for c := range open {
 		if len(batch) >= n {
 			break
 		}

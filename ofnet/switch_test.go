@@ -27,6 +27,7 @@ type fakeBridge struct {
 	mods   int
 	order  []string // what was done, as verb and kind
 	gone   chan struct{}
+	onAdd  func(of.Flow, fakeTables) // if set, is told before a flow is added
 }
 
 type fakeTables struct {
@@ -189,6 +190,9 @@ func (c *fakeChannel) carry(mods []of.Message) error {
 	trial := fakeTables{maps.Clone(c.b.tables.flows), maps.Clone(c.b.tables.groups), maps.Clone(c.b.tables.meters)}
 	var did []string
 	for _, m := range mods {
+		if add, ok := m.(*of.FlowMod); ok && add.Command == of.FlowAdd && c.b.onAdd != nil {
+			c.b.onAdd(add.Flow, trial)
+		}
 		what, err := trial.take(m)
 		if err != nil {
 			return &Refused{err}

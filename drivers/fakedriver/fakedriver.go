@@ -21,6 +21,7 @@ type Driver struct {
 	global    drivers.Global
 	networks  map[string]drivers.Network
 	endpoints map[string]drivers.Endpoint
+	rules     map[string]drivers.Rule
 	attached  map[string]drivers.Attachment
 	complete  bool
 	next      int
@@ -34,7 +35,7 @@ var _ drivers.Driver = (*Driver)(nil)
 func New() *Driver {
 	return &Driver{
 		networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
+		rules: map[string]drivers.Rule{}, attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
 	}
 }
 
@@ -69,6 +70,12 @@ func (d *Driver) SetEndpoint(e drivers.Endpoint) { d.with(func() { d.endpoints[e
 
 // RemoveEndpoint implements drivers.Driver.
 func (d *Driver) RemoveEndpoint(id string) { d.with(func() { delete(d.endpoints, id) }) }
+
+// SetRule implements drivers.Driver.
+func (d *Driver) SetRule(r drivers.Rule) { d.with(func() { d.rules[r.ID] = r }) }
+
+// RemoveRule implements drivers.Driver.
+func (d *Driver) RemoveRule(id string) { d.with(func() { delete(d.rules, id) }) }
 
 // Complete implements drivers.Driver.
 func (d *Driver) Complete() { d.with(func() { d.complete = true }) }
@@ -143,6 +150,7 @@ type State struct {
 	Global    drivers.Global
 	Networks  map[string]drivers.Network
 	Endpoints map[string]drivers.Endpoint
+	Rules     map[string]drivers.Rule
 	Complete  bool
 }
 
@@ -150,5 +158,5 @@ type State struct {
 func (d *Driver) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Complete: d.complete}
+	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Rules: maps.Clone(d.rules), Complete: d.complete}
 }

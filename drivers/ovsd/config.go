@@ -47,8 +47,8 @@ type Config struct {
 	Datapath  string // auto | system | netdev
 	VTEP      netip.Addr
 	CtrlIP    netip.Addr // what other daemons reach this host under
-	VXLANPort uint16   // UDP
-	Uplinks   []string // interfaces of the VLAN bridge
+	VXLANPort uint16     // UDP
+	Uplinks   []string   // interfaces of the VLAN bridge
 	// AllowSpoofing lets containers send under addresses that are not theirs.
 	AllowSpoofing bool
 	Log           logrus.FieldLogger

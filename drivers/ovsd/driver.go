@@ -44,10 +44,13 @@ type Driver struct {
 	tunnelUp  bool // the tunnel port has its number
 	vrfs      vrfTable
 	floods    floods
-	repair    chan struct{} // kicks keepBridges
-	changed   chan struct{} // closed and replaced when endpoints or ports change
-	started   bool          // bridges exist, rounds are counted
-	startErr  error         // why not
+	rules     map[string]drivers.Rule
+	ruleSets  map[string]*ofnet.RuleSet // by tenant; none is empty
+	complete  bool                      // everything has been declared
+	repair    chan struct{}             // kicks keepBridges
+	changed   chan struct{}             // closed and replaced when endpoints or ports change
+	started   bool                      // bridges exist, rounds are counted
+	startErr  error                     // why not
 }
 
 // side is one bridge.
@@ -73,7 +76,8 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d := &Driver{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		ports: map[string]uint32{}, vrfs: newVRFTable(), floods: newFloods(), changed: make(chan struct{}), repair: make(chan struct{}, 1),
+		ports: map[string]uint32{}, vrfs: newVRFTable(), floods: newFloods(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{},
+		changed: make(chan struct{}), repair: make(chan struct{}, 1),
 		sides: map[ofnet.Encap]*side{},
 	}
 	d.numbers.reserved = map[int]bool{}
@@ -361,6 +365,12 @@ func (d *Driver) RemoveEndpoint(id string) {
 
 // Complete allows the switches to sweep what nobody declared.
 func (d *Driver) Complete() {
+	d.mu.Lock()
+	d.complete = true
+	for tenant := range d.ruleSets {
+		d.refreshPolicy(tenant)
+	}
+	d.mu.Unlock()
 	for _, s := range d.sides {
 		s.sw.Complete()
 	}
@@ -387,6 +397,12 @@ func (d *Driver) rebuild() {
 	}
 	for id := range d.endpoints {
 		d.refreshEndpoint(id)
+	}
+	for id := range d.rules {
+		d.refreshRule(id)
+	}
+	for tenant := range d.ruleSets {
+		d.refreshPolicy(tenant)
 	}
 	d.refreshUplinks(d.uplinks)
 }
@@ -429,7 +445,7 @@ func (d *Driver) refreshEndpoint(id string) {
 	d.moved(id, place{network: e.Network.ID, port: port, vtep: e.VTEP})
 	s.sw.Set("ep/"+id, s.pipeline.Endpoint(ofnet.Endpoint{
 		ID: id, Encap: e.Network.Encap, VRF: d.vrf(e.Network.Tenant), Tag: e.Network.Tag, VNI: e.Network.VNI,
-		Group: e.Group, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: port, VTEP: e.VTEP,
+		Group: e.Group, Policed: d.ruleSets[e.Network.Tenant] != nil, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: port, VTEP: e.VTEP,
 	}))
 }
 

@@ -48,6 +48,7 @@ type Agent struct {
 	byHost    map[string]map[string]struct{} // endpoint ids by homing host
 	hosts     map[string]netip.Addr          // VTEP by host label
 	groups    map[string]state.EndpointGroup
+	rules     map[string]struct{} // ids of those declared
 	global    *state.Global
 	revision  int64 // store revision up to which everything has been declared
 	loaded    bool  // the first snapshot has been declared
@@ -65,7 +66,7 @@ func New(cfg Config) *Agent {
 	a := &Agent{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]state.Endpoint{},
 		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{},
-		hosts: map[string]netip.Addr{}, groups: map[string]state.EndpointGroup{},
+		hosts: map[string]netip.Addr{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{},
 		changed: make(chan struct{}), hostKick: make(chan struct{}, 1),
 	}
 	a.oper = newOperWriter(cfg, a.operRecords)
@@ -158,6 +159,8 @@ func (a *Agent) apply(batch objdb.Batch) {
 			applyEvent(a, ev, state.HostRoot, a.setHost, a.removeHost)
 		case strings.HasPrefix(ev.KV.Key, state.GroupRoot):
 			applyEvent(a, ev, state.GroupRoot, func(g state.EndpointGroup) { a.groups[g.ID] = g }, func(id string) { delete(a.groups, id) })
+		case strings.HasPrefix(ev.KV.Key, state.PolicyRuleRoot):
+			applyEvent(a, ev, state.PolicyRuleRoot, a.setRule, a.removeRule)
 		}
 	}
 	// Deletions before additions: an address may have moved from one endpoint to another.
@@ -209,6 +212,11 @@ func (a *Agent) forgetMissing(batch objdb.Batch) {
 			delete(a.groups, id)
 		}
 	}
+	for id := range a.rules {
+		if missing(state.PolicyRuleRoot, id) {
+			a.removeRule(id)
+		}
+	}
 }
 
 func applyEvent[T any](a *Agent, ev objdb.Event, prefix string, set func(T), remove func(string)) {
@@ -237,6 +245,24 @@ func (a *Agent) setNetwork(rec state.Network) {
 	a.cfg.Driver.SetNetwork(n)
 	for id := range a.byNetwork[n.ID] {
 		a.declare(id)
+	}
+}
+
+func (a *Agent) setRule(rec state.PolicyRule) {
+	r, err := asRule(rec)
+	if err != nil {
+		a.cfg.Log.WithError(err).Error("a rule is ignored")
+		a.removeRule(rec.RuleID)
+		return
+	}
+	a.rules[r.ID] = struct{}{}
+	a.cfg.Driver.SetRule(r)
+}
+
+func (a *Agent) removeRule(id string) {
+	if _, ok := a.rules[id]; ok {
+		delete(a.rules, id)
+		a.cfg.Driver.RemoveRule(id)
 	}
 }
 
@@ -419,7 +445,7 @@ func (a *Agent) tellPeers() {
 type Status struct {
 	Revision                    int64
 	Networks, Endpoints, Locals int
-	Hosts                       int
+	Hosts, Rules                int
 }
 
 // Status returns the agent in numbers.
@@ -428,7 +454,7 @@ func (a *Agent) Status() Status {
 	defer a.mu.Unlock()
 	return Status{
 		Revision: a.revision, Networks: len(a.networks), Endpoints: len(a.endpoints),
-		Locals: len(a.byHost[a.cfg.HostLabel]), Hosts: len(a.hosts),
+		Locals: len(a.byHost[a.cfg.HostLabel]), Hosts: len(a.hosts), Rules: len(a.rules),
 	}
 }
 

@@ -138,6 +138,12 @@ func TestAnyOrderOfEventsDeclaresTheSame(t *testing.T) {
 			records[state.EndpointRoot+ep.ID] = ep
 		}
 	}
+	for _, r := range []state.PolicyRule{
+		{RuleID: "default:web:default:p:default:p:1:inRx", Priority: 1, DstEndpointGroup: 1, IPProtocol: 6, DstPort: 80, Action: "allow"},
+		{RuleID: "default:web:default:p:default:p:2:inRx", Priority: 2, DstEndpointGroup: 1, SrcIPAddr: "10.0.0.0/8", Action: "deny"},
+	} {
+		records[state.PolicyRuleRoot+r.RuleID] = r
+	}
 	var keys []string
 	for k := range records {
 		keys = append(keys, k)
@@ -165,13 +171,13 @@ func TestAnyOrderOfEventsDeclaresTheSame(t *testing.T) {
 			_, last := a.hosts["last"]
 			a.mu.Unlock()
 			st := d.State()
-			return last && st.Complete && len(st.Endpoints) == 18 && len(st.Networks) == 2
+			return last && st.Complete && len(st.Endpoints) == 18 && len(st.Rules) == 2 && len(st.Networks) == 2
 		})
 		if round == 0 {
 			want = d.State()
 			continue
 		}
-		if diff := cmp.Diff(want, d.State(), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}, drivers.Network{})); diff != "" {
+		if diff := cmp.Diff(want, d.State(), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}, drivers.Network{}, drivers.Rule{})); diff != "" {
 			t.Fatalf("round %d (-first +now):\n%s", round, diff)
 		}
 	}

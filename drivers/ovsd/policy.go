@@ -1,0 +1,95 @@
+package ovsd
+
+import (
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// SetRule declares a rule.
+func (d *Driver) SetRule(r drivers.Rule) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old, had := d.rules[r.ID]
+	if had && old == r {
+		return
+	}
+	if had {
+		d.uncount(old)
+	}
+	d.rules[r.ID] = r
+	set := d.ruleSets[r.Tenant]
+	if set == nil {
+		set = &ofnet.RuleSet{}
+		d.ruleSets[r.Tenant] = set
+		d.refreshTenant(r.Tenant)
+	}
+	set.Add(r.Rule)
+	d.refreshRule(r.ID)
+	d.refreshPolicy(r.Tenant)
+	if had && old.Tenant != r.Tenant {
+		d.refreshPolicy(old.Tenant)
+	}
+}
+
+// RemoveRule takes a declaration back.
+func (d *Driver) RemoveRule(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r, ok := d.rules[id]
+	if !ok {
+		return
+	}
+	delete(d.rules, id)
+	d.uncount(r)
+	for _, s := range d.sides {
+		s.sw.Remove("rule/" + id)
+	}
+	d.refreshPolicy(r.Tenant)
+}
+
+// uncount takes a rule out of its tenant's. The caller holds mu.
+func (d *Driver) uncount(r drivers.Rule) {
+	set := d.ruleSets[r.Tenant]
+	if set.Remove(r.Rule); set.Empty() {
+		delete(d.ruleSets, r.Tenant)
+		d.refreshTenant(r.Tenant)
+	}
+}
+
+func (d *Driver) refreshRule(id string) {
+	if !d.started {
+		return
+	}
+	for _, s := range d.sides {
+		if s.pipeline != nil {
+			s.sw.Set("rule/"+id, s.pipeline.Rule(d.rules[id].Rule))
+		}
+	}
+}
+
+// refreshPolicy holds a tenant's connections to its rules, or to none when there are
+// none. Before everything has been declared a part of the rules would be judged by, so
+// what the predecessor has set up stays. The caller holds mu.
+func (d *Driver) refreshPolicy(tenant string) {
+	if !d.started || !d.complete {
+		return
+	}
+	set := d.ruleSets[tenant]
+	for _, s := range d.sides {
+		if s.pipeline == nil || set == nil {
+			s.sw.Remove("vrf/" + tenant)
+			continue
+		}
+		s.sw.Set("vrf/"+tenant, s.pipeline.VRF(ofnet.VRFPolicy{VRF: d.vrf(tenant), Generation: set.Generation()}))
+	}
+}
+
+// refreshTenant renews the flows of a tenant's endpoints, which depend on whether there
+// are rules. The caller holds mu.
+func (d *Driver) refreshTenant(tenant string) {
+	for id, e := range d.endpoints {
+		if e.Network.Tenant == tenant {
+			d.refreshEndpoint(id)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package ovsd
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/drivers/contract"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// Rules, groups of floods and everything else stay as they are when the agent
+// restarts, whatever the order in which they are declared again; without rules nothing
+// of them is left.
+func TestInsidePolicyAndFloods(t *testing.T) {
+	dir, ok := inside()
+	if !ok {
+		return
+	}
+	for _, mode := range []string{"routing", "bridge"} {
+		t.Run(mode, func(t *testing.T) { policyAndFloods(t, dir, mode) })
+	}
+}
+
+func policyAndFloods(t *testing.T, dir, mode string) {
+	local, remote := contract.Endpoint(1), contract.Endpoint(2)
+	local.Group, remote.Group = 1, 2
+	remote.Local, remote.VTEP = false, netip.MustParseAddr("192.168.60.11")
+	rules := []drivers.Rule{
+		{Tenant: "default", Rule: ofnet.Rule{ID: "default:a", Priority: 1, DstGroup: 1, Deny: true}},
+		{Tenant: "default", Rule: ofnet.Rule{ID: "default:b", Priority: 2, SrcGroup: 2, DstGroup: 1, Proto: 6, DstPort: 80}},
+		{Tenant: "default", Rule: ofnet.Rule{ID: "default:c", Priority: 3, SrcGroup: 2, DstGroup: 1, Proto: 17}},
+	}
+	global := contract.Global
+	global.FwdMode = mode
+	declare := func(d *Driver) {
+		d.SetEndpoint(remote)
+		for _, r := range rules {
+			d.SetRule(r)
+		}
+		d.SetNetwork(contract.Network)
+		d.SetGlobal(global)
+		d.SetEndpoint(local)
+		d.Complete()
+	}
+	first, stop := runDriver(t, testConfig(dir))
+	declare(first)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := first.Attach(ctx, drivers.Attachment{EndpointID: local.ID, ContainerID: "c1", IfName: "eth0", Netns: newNetns(t)}, ofnet.VXLAN, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Realised(ctx, local.ID); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, first)
+	eventually(t, func() bool { return !first.vrfsUnsaved() })
+	stop()
+
+	second, stop := runDriver(t, testConfig(dir))
+	defer stop()
+	slices.Reverse(rules)
+	declare(second)
+	ready(t, second)
+	if err := second.Realised(ctx, local.ID); err != nil {
+		t.Fatal(err)
+	}
+	sw := second.sides[ofnet.VXLAN].sw
+	st := sw.Status()
+	if st.Sent != 0 {
+		t.Errorf("%d changes sent by a driver that found everything in place", st.Sent)
+	}
+	if groups := map[string]int{"routing": 0, "bridge": 2}[mode]; st.Groups != groups {
+		t.Errorf("%d groups, expected %d", st.Groups, groups)
+	}
+	tracked := func() (n int) {
+		for _, f := range sw.Flows() {
+			if strings.Contains(f.String(), "reg2=0x1") && strings.Contains(f.String(), "ct(table=") {
+				n++
+			}
+		}
+		return n
+	}
+	if tracked() != 2 {
+		t.Errorf("%d flows track connections, expected one for each family", tracked())
+	}
+	for _, r := range rules {
+		second.RemoveRule(r.ID)
+	}
+	ready(t, second)
+	if tracked() != 0 {
+		t.Error("connections are tracked without rules")
+	}
+	if st := sw.Status(); st.Pending != 0 || len(second.ruleSets) != 0 {
+		t.Errorf("status %+v, rule sets %v", st, second.ruleSets)
+	}
+	if err := second.Detach(ctx, local.ID); err != nil {
+		t.Fatal(err)
+	}
+	second.RemoveEndpoint(local.ID)
+	ready(t, second)
+	if st := sw.Status(); st.Groups != 0 {
+		t.Errorf("%d groups are left of a network without local endpoints", st.Groups)
+	}
+}
