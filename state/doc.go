@@ -8,6 +8,8 @@
 //	/contiv.io/state/eps/<net>.<tenant>-<id>    Endpoint
 //	/contiv.io/state/policyRule/<rule id>       PolicyRule
 //	/contiv.io/state/bgp/<host label>           Bgp
+//	/contiv.io/state/serviceLB/<svc>:<tenant>   ServiceLB
+//	/contiv.io/state/provider/<svc>:<tenant>    ProviderList
 //	/contiv.io/state/hosts/<host label>         Host, written by the agent of that host
 //	/contiv.io/state/ipam/<net>.<tenant>/<addr> AddressClaim; netmaster only
 //	/contiv.io/state/tags/<pool>/<tag>          TagClaim; netmaster only
@@ -33,6 +35,8 @@ const (
 	GroupRoot      = StateRoot + "endpointGroups/"
 	PolicyRuleRoot = StateRoot + "policyRule/"
 	BgpRoot        = StateRoot + "bgp/"
+	ServiceLBRoot  = StateRoot + "serviceLB/"
+	ProviderRoot   = StateRoot + "provider/"
 	HostRoot       = StateRoot + "hosts/"
 	IPAMRoot       = StateRoot + "ipam/"
 	TagRoot        = StateRoot + "tags/"

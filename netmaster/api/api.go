@@ -1,5 +1,6 @@
 // Package api is the HTTP face of a leading netmaster: the object model under
-// /api/v1/ and the calls of agents under /plugin/. It translates, and decides nothing.
+// /api/v1/, the calls of agents under /plugin/, and what operators look at and clean up
+// under /services, /service/ and /debug/. It translates, and decides nothing.
 //
 // # Answers
 //
@@ -80,6 +81,8 @@ func newHandler(cfg Config, e *intent.Engine) *handler {
 	}
 	h.endpoints(e)
 	h.plugin(e)
+	h.services(e)
+	h.cleanup(e)
 	return h
 }
 

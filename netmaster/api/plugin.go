@@ -28,7 +28,11 @@ func (h *handler) plugin(e *intent.Engine) {
 		return masterapi.DeleteEndpointResponse{EndpointConfig: ch.Endpoint}, ch.Revision, err
 	})
 	call(h, masterapi.PathUpdateEndpoint, func(ctx context.Context, req masterapi.UpdateEndpointRequest) (any, int64, error) {
-		return masterapi.UpdateEndpointResponse{IPAddress: req.IPAddress}, 0, e.UpdateEndpoint(ctx, req)
+		known, err := e.UpdateEndpoint(ctx, req)
+		if !known && req.Event == "die" {
+			return nil, 0, err
+		}
+		return masterapi.UpdateEndpointResponse{IPAddress: req.IPAddress}, 0, err
 	})
 }
 

@@ -59,7 +59,7 @@ func TestEndpoints(t *testing.T) {
 		{"DELETE", groupPath + "default:web/", "", 500, `EPG web has active endpoints: net1.default-c1 on host host1`},
 		{"POST", update, `{"IPAddress":"10.1.1.1","ContainerID":"723e","Labels":{"k2":"v2","k1":"v1"},"Tenant":"default","Network":"web","Event":"start",` +
 			`"EndpointID":"c1","EPCommonName":"/web"}`, 200, `{"IPAddress":"10.1.1.1"}`},
-		{"POST", update, `{"ContainerID":"nobody","Event":"die"}`, 200, `{"IPAddress":""}`},
+		{"POST", update, `{"ContainerID":"nobody","Event":"die"}`, 200, `null`},
 		{"POST", update, `{"Tenant":"default","Network":"x","Event":"start","EndpointID":"y"}`, 200, `{"IPAddress":""}`},
 		{"GET", inspect + "endpoints/723/", "", 200, `{"Oper":{"key":"723","containerID":"723e","containerName":"/web","endpointGroupId":1,` +
 			`"endpointGroupKey":"web:default","endpointID":"c1","homingHost":"host1","ipAddress":["10.1.1.1","2001:db8::1"],"labels":"map[k1:v1 k2:v2]",` +

@@ -136,13 +136,18 @@ func bindAddress(x *tx, net string, addr netip.Addr, endpoint string) {
 // DeleteEndpoint removes an endpoint and returns its addresses. A network or group
 // that is gone does not matter.
 func (e *Engine) DeleteEndpoint(ctx context.Context, req masterapi.DeleteEndpointRequest) (EndpointChange, error) {
-	id := state.EndpointID(state.NetworkID(req.NetworkName, req.TenantName), req.EndpointID)
+	return e.deleteEndpoint(ctx, state.EndpointID(state.NetworkID(req.NetworkName, req.TenantName), req.EndpointID))
+}
+
+// deleteEndpoint is DeleteEndpoint by the id of the record.
+func (e *Engine) deleteEndpoint(ctx context.Context, id string) (EndpointChange, error) {
 	return submit[EndpointChange](ctx, e.writer, false, func(x *tx) (reply, error) {
 		ep, ok := x.endpoints.get(id)
 		if !ok {
 			return nil, errs.New(errs.NotFound, "key not found: endpoint %s", id)
 		}
 		x.endpoints.del(x, id)
+		provide(x, ep, nil)
 		for _, addr := range []string{ep.IPAddress, ep.IPv6Address} {
 			if addr != "" {
 				x.freeAddress(ep.NetID, addr, ownerEndpoint(id))
@@ -153,36 +158,63 @@ func (e *Engine) DeleteEndpoint(ctx context.Context, req masterapi.DeleteEndpoin
 }
 
 // UpdateEndpoint notes what a container runtime tells about the container of an
-// endpoint when it starts: labels, which are added to what is there, container id and
-// name. Other events, and containers of no endpoint, change nothing.
-func (e *Engine) UpdateEndpoint(ctx context.Context, req masterapi.UpdateEndpointRequest) error {
-	if req.Event != "start" {
-		return nil
+// endpoint. At its start: labels, which are added to what is there, container id and
+// name; the container then provides the services that select its labels. When it has
+// died, its labels go, and with them its part in services. Other events, and containers
+// of no endpoint, change nothing; known says whether there is an endpoint.
+func (e *Engine) UpdateEndpoint(ctx context.Context, req masterapi.UpdateEndpointRequest) (known bool, err error) {
+	if req.Event != "start" && req.Event != "die" {
+		return true, nil
 	}
-	_, err := submit[struct{}](ctx, e.writer, false, func(x *tx) (reply, error) {
-		done := func(int64) any { return struct{}{} }
-		ep := endpointOfContainer(x, req)
-		if ep == nil {
-			return done, nil
+	return submit[bool](ctx, e.writer, false, func(x *tx) (reply, error) {
+		eps := endpointsOfEvent(x, req)
+		for _, ep := range eps {
+			upd := afterEvent(*ep, req)
+			if upd.ContainerID != ep.ContainerID || upd.EPCommonName != ep.EPCommonName || !maps.Equal(upd.Labels, ep.Labels) {
+				x.endpoints.put(x, ep.ID, &upd)
+				provide(x, ep, &upd)
+			}
 		}
-		upd := *ep
-		upd.Labels = maps.Clone(ep.Labels)
-		if upd.Labels == nil && len(req.Labels) > 0 {
-			upd.Labels = map[string]string{}
-		}
-		maps.Copy(upd.Labels, req.Labels)
-		if req.ContainerID != "" {
-			upd.ContainerID = req.ContainerID
-		}
-		if req.EPCommonName != "" {
-			upd.EPCommonName = req.EPCommonName
-		}
-		if upd.ContainerID != ep.ContainerID || upd.EPCommonName != ep.EPCommonName || !maps.Equal(upd.Labels, ep.Labels) {
-			x.endpoints.put(x, ep.ID, &upd)
-		}
-		return done, nil
+		return func(int64) any { return len(eps) > 0 }, nil
 	})
-	return err
+}
+
+// afterEvent is what an endpoint becomes by an event.
+func afterEvent(ep state.Endpoint, req masterapi.UpdateEndpointRequest) state.Endpoint {
+	if req.Event == "die" {
+		ep.Labels = nil
+		return ep
+	}
+	labels := maps.Clone(ep.Labels)
+	if labels == nil && len(req.Labels) > 0 {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, req.Labels)
+	ep.Labels = labels
+	if req.ContainerID != "" {
+		ep.ContainerID = req.ContainerID
+	}
+	if req.EPCommonName != "" {
+		ep.EPCommonName = req.EPCommonName
+	}
+	return ep
+}
+
+// endpointsOfEvent finds what an event is about: the one endpoint that a start names;
+// all endpoints of a container that has died, because such an event says no more than
+// its id.
+func endpointsOfEvent(x *tx, req masterapi.UpdateEndpointRequest) []*state.Endpoint {
+	var eps []*state.Endpoint
+	if req.Event == "start" {
+		if ep := endpointOfContainer(x, req); ep != nil {
+			eps = append(eps, ep)
+		}
+	} else if req.ContainerID != "" {
+		for _, ep := range x.endpoints.where(x.endpointsOfCont, req.ContainerID) {
+			eps = append(eps, ep)
+		}
+	}
+	return eps
 }
 
 // endpointOfContainer finds the endpoint of an event, whose Network is the name of a

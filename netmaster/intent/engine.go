@@ -34,12 +34,13 @@ type Engine struct {
 	model  *model
 	writer *writer
 	agents *agents.Client
+	done   chan struct{} // closed when everything that New has started has ended
 }
 
 // New reads the store, repairs claims nobody owns, creates what must exist (the global
 // settings, tenant default) and starts the writer, which ends with ctx, the tenure's.
 func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadership) (*Engine, error) {
-	e := &Engine{cfg: cfg, store: store, model: newModel(), agents: agents.New(store, cfg.AgentPort)}
+	e := &Engine{cfg: cfg, store: store, model: newModel(), agents: agents.New(store, cfg.AgentPort), done: make(chan struct{})}
 	commits := &committer{store: store, lead: lead, log: cfg.Log, pause: firstPause}
 	// The mark comes first: it proves that this tenure lasts, and that no transaction of
 	// an earlier one can come between the reads below.
@@ -64,17 +65,22 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 	if err := e.prepare(ctx); err != nil {
 		return nil, err
 	}
+	go func() {
+		defer close(e.done)
+		e.sweepReserved(ctx)
+		<-e.writer.stopped
+	}()
 	return e, nil
 }
 
 // Done is closed when the writer has stopped: the tenure is over, or has been given up.
-func (e *Engine) Done() <-chan struct{} { return e.writer.stopped }
+func (e *Engine) Done() <-chan struct{} { return e.done }
 
 // Collections returns the kinds of objects there are.
 func (e *Engine) Collections() []Collection {
 	return []Collection{
 		e.tenants(), e.networks(), e.groups(), e.globals(), e.netprofiles(), e.policies(), e.rules(),
-		e.appProfiles(), e.contracts(), e.bgps(), e.gateways(), volumes(), volumeProfiles(),
+		e.appProfiles(), e.contracts(), e.bgps(), e.gateways(), e.services(), volumes(), volumeProfiles(),
 	}
 }
 

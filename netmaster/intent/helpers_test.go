@@ -96,6 +96,9 @@ func (e *Engine) checkConsistent(t tb) {
 		compare(t, "BGP speakers", fresh.bgps, m.bgps)
 		compare(t, "BGP records", fresh.bgpRecs, m.bgpRecs)
 		compare(t, "ACI gateways", fresh.gateways, m.gateways)
+		compare(t, "services", fresh.services, m.services)
+		compare(t, "service records", fresh.svcRecs, m.svcRecs)
+		compare(t, "provider lists", fresh.provLists, m.provLists)
 		compare(t, "rule records", fresh.ruleRecs, m.ruleRecs)
 		compare(t, "settings", fresh.settings, m.settings)
 		compare(t, "network states", fresh.netStates, m.netStates)
@@ -137,7 +140,7 @@ func (e *Engine) checkConsistent(t tb) {
 	if err != nil {
 		t.Fatalf("look at the model: %v", err)
 	}
-	if steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims(), l.wrongRules()); len(steps) != 0 {
+	if steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims(), l.wrongRules(), l.wrongServices()); len(steps) != 0 {
 		t.Errorf("%d claims need repair", len(steps))
 	}
 	e.checkLinks(t)
@@ -210,6 +213,15 @@ func (e *Engine) checkPolicyLinks(forward, backward map[string]bool) {
 			backward["group "+g+" contracts "+c.Key] = true
 		}
 	}
+	for _, s := range e.services().List().([]*contivmodel.ServiceLB) {
+		forward["service "+s.Key+" tenant "+s.Links.Tenant.Key] = true
+		forward["service "+s.Key+" network "+s.Links.Network.Key] = true
+	}
+	for _, n := range e.networks().List().([]*contivmodel.Network) {
+		for s := range n.LinkSets.Servicelbs {
+			backward["service "+s+" network "+n.Key] = true
+		}
+	}
 	for _, p := range e.appProfiles().List().([]*contivmodel.AppProfile) {
 		forward["app "+p.Key+" tenant "+p.Links.Tenant.Key] = true
 	}
@@ -237,6 +249,9 @@ func (e *Engine) checkPolicyLinks(forward, backward map[string]bool) {
 		}
 	}
 	for _, tn := range e.tenants().List().([]*contivmodel.Tenant) {
+		for s := range tn.LinkSets.Servicelbs {
+			backward["service "+s+" tenant "+tn.Key] = true
+		}
 		for p := range tn.LinkSets.AppProfiles {
 			backward["app "+p+" tenant "+tn.Key] = true
 		}

@@ -63,6 +63,7 @@ func (l *loader) load(ctx context.Context) error {
 		})},
 		{objPrefix(contivmodel.BgpKind()), decodeObject(contivmodel.BgpKind(), m.bgps, func(*contivmodel.Bgp) {})},
 		{objPrefix(contivmodel.AciGwKind()), decodeObject(contivmodel.AciGwKind(), m.gateways, func(*contivmodel.AciGw) {})},
+		{objPrefix(contivmodel.ServiceLBKind()), decodeObject(contivmodel.ServiceLBKind(), m.services, linkService)},
 		{objPrefix(contivmodel.RuleKind()), decodeObject(contivmodel.RuleKind(), m.rules, linkRule)},
 		{state.GlobalKey, decodeRecord(m.settings)},
 		{state.NetworkRoot, l.network},
@@ -71,6 +72,8 @@ func (l *loader) load(ctx context.Context) error {
 		{state.IPAMRoot, l.address},
 		{state.TagRoot, l.tag},
 		{state.PolicyRuleRoot, decodeRecord(m.ruleRecs)},
+		{state.ServiceLBRoot, decodeRecord(m.svcRecs)},
+		{state.ProviderRoot, decodeRecord(m.provLists)},
 		{state.BgpRoot, decodeRecord(m.bgpRecs)},
 	}
 	for _, set := range sets {

@@ -29,6 +29,7 @@ type model struct {
 	contracts *table[string, contivmodel.ExtContractsGroup] // by model key
 	bgps      *table[string, contivmodel.Bgp]               // by model key
 	gateways  *table[string, contivmodel.AciGw]             // by model key
+	services  *table[string, contivmodel.ServiceLB]         // by model key
 
 	settings  *table[string, state.Global]        // one row, under ""
 	netStates *table[string, state.Network]       // by id
@@ -36,8 +37,10 @@ type model struct {
 	endpoints *table[string, state.Endpoint]      // by id
 	addrs     *table[claimKey, state.AddressClaim]
 	tags      *table[tagKey, state.TagClaim]
-	ruleRecs  *table[string, state.PolicyRule] // by rule id
-	bgpRecs   *table[string, state.Bgp]        // by host label
+	ruleRecs  *table[string, state.PolicyRule]   // by rule id
+	bgpRecs   *table[string, state.Bgp]          // by host label
+	svcRecs   *table[string, state.ServiceLB]    // by service id
+	provLists *table[string, state.ProviderList] // by service id
 
 	networksOfTenant *index[string, contivmodel.Network]
 	groupsOfTenant   *index[string, contivmodel.EndpointGroup]
@@ -55,9 +58,13 @@ type model struct {
 	appsOfGroup       *index[string, contivmodel.AppProfile] // by the group's model key
 	contractsOfTenant *index[string, contivmodel.ExtContractsGroup]
 	groupsOfContracts *index[string, contivmodel.EndpointGroup] // by the contracts group's model key
-	rulesOfPolicy     *index[string, contivmodel.Rule]          // by the policy's model key
-	rulesOnGroup      *index[string, contivmodel.Rule]          // by the model key of the group they name
-	rulesOnNetwork    *index[string, contivmodel.Rule]          // by the model key of the network they name
+	servicesOfTenant  *index[string, contivmodel.ServiceLB]
+	servicesOfNetwork *index[string, contivmodel.ServiceLB] // by the network's model key
+	svcRecsOfTenant   *index[string, state.ServiceLB]
+	endpointsOfCont   *index[string, state.Endpoint]   // by container id
+	rulesOfPolicy     *index[string, contivmodel.Rule] // by the policy's model key
+	rulesOnGroup      *index[string, contivmodel.Rule] // by the model key of the group they name
+	rulesOnNetwork    *index[string, contivmodel.Rule] // by the model key of the network they name
 
 	spaces map[string]*ipam.Space // by network id
 	pools  map[string]*tags.Pool
@@ -91,6 +98,7 @@ func newModel() *model {
 		contracts:  newTable[string, contivmodel.ExtContractsGroup](obj(contivmodel.ExtContractsGroupKind().Type)),
 		bgps:       newTable[string, contivmodel.Bgp](obj(contivmodel.BgpKind().Type)),
 		gateways:   newTable[string, contivmodel.AciGw](obj(contivmodel.AciGwKind().Type)),
+		services:   newTable[string, contivmodel.ServiceLB](obj(contivmodel.ServiceLBKind().Type)),
 		settings:   newTable[string, state.Global](in(state.GlobalKey)),
 		netStates:  newTable[string, state.Network](in(state.NetworkRoot)),
 		grpStates:  newTable[string, state.EndpointGroup](in(state.GroupRoot)),
@@ -99,6 +107,8 @@ func newModel() *model {
 		tags:       newTable[tagKey, state.TagClaim](func(k tagKey) string { return state.TagRoot + k.pool + "/" + strconv.Itoa(k.tag) }),
 		ruleRecs:   newTable[string, state.PolicyRule](in(state.PolicyRuleRoot)),
 		bgpRecs:    newTable[string, state.Bgp](in(state.BgpRoot)),
+		svcRecs:    newTable[string, state.ServiceLB](in(state.ServiceLBRoot)),
+		provLists:  newTable[string, state.ProviderList](in(state.ProviderRoot)),
 		spaces:     map[string]*ipam.Space{},
 		unreadable: map[string]string{},
 		pools: map[string]*tags.Pool{
@@ -133,6 +143,15 @@ func newModel() *model {
 	m.groupsOfContracts = m.groups.indexedEach(func(_ string, g *contivmodel.EndpointGroup) []string {
 		return inTenant(g.TenantName, g.ExtContractsGrps...)
 	})
+	m.servicesOfTenant = m.services.indexed(func(_ string, s *contivmodel.ServiceLB) string { return s.TenantName })
+	m.servicesOfNetwork = m.services.indexed(func(_ string, s *contivmodel.ServiceLB) string { return modelKey(s.TenantName, s.NetworkName) })
+	m.svcRecsOfTenant = m.svcRecs.indexed(func(_ string, s *state.ServiceLB) string { return s.Tenant })
+	m.endpointsOfCont = m.endpoints.indexedEach(func(_ string, e *state.Endpoint) []string {
+		if e.ContainerID == "" {
+			return nil
+		}
+		return []string{e.ContainerID}
+	})
 	m.rulesOfPolicy = m.rules.indexed(func(_ string, r *contivmodel.Rule) string { return modelKey(r.TenantName, r.PolicyName) })
 	m.rulesOnGroup = m.rules.indexedEach(func(_ string, r *contivmodel.Rule) []string {
 		return inTenant(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup)
@@ -147,8 +166,8 @@ func newModel() *model {
 func (m *model) tables() []planned {
 	return []planned{
 		m.tenants, m.networks, m.groups, m.globals,
-		m.profiles, m.policies, m.rules, m.apps, m.contracts, m.bgps, m.gateways,
-		m.settings, m.netStates, m.grpStates, m.endpoints, m.addrs, m.tags, m.ruleRecs, m.bgpRecs,
+		m.profiles, m.policies, m.rules, m.apps, m.contracts, m.bgps, m.gateways, m.services,
+		m.settings, m.netStates, m.grpStates, m.endpoints, m.addrs, m.tags, m.ruleRecs, m.bgpRecs, m.svcRecs, m.provLists,
 	}
 }
 

@@ -216,6 +216,9 @@ func removeNetwork(x *tx, n *contivmodel.Network) error {
 	}); blockers != "" {
 		return errs.New(errs.InUse, "cannot delete network %s: it has endpoint groups: %s", n.Key, blockers)
 	}
+	if blockers := names(x.services.where(x.servicesOfNetwork, n.Key), keyOf[contivmodel.ServiceLB]); blockers != "" {
+		return errs.New(errs.InUse, "cannot delete network %s: it has services: %s", n.Key, blockers)
+	}
 	if blockers := names(x.rules.where(x.rulesOnNetwork, n.Key), keyOf[contivmodel.Rule]); blockers != "" {
 		return errs.New(errs.InUse, "cannot delete network %s: it is named by rules: %s", n.Key, blockers)
 	}
@@ -248,6 +251,7 @@ func removeNetwork(x *tx, n *contivmodel.Network) error {
 func (m *model) viewNetwork(n *contivmodel.Network) *contivmodel.Network {
 	v := *n
 	v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupKind().Type, sortedKeys(m.groupsOfNetwork, n.Key))
+	v.LinkSets.Servicelbs = contivmodel.NewLinkSet(contivmodel.ServiceLBKind().Type, sortedKeys(m.servicesOfNetwork, n.Key))
 	return &v
 }
 

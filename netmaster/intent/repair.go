@@ -20,7 +20,7 @@ import (
 // every repair is logged. Records that users or agents rely on are never removed: only
 // claims are.
 func (l *loader) repair(ctx context.Context, commits *committer) error {
-	steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims(), l.wrongRules())
+	steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims(), l.wrongRules(), l.wrongServices())
 	for len(steps) > 0 {
 		x := &tx{model: l.model}
 		n := 0
@@ -62,6 +62,10 @@ func (l *loader) orphanAddresses() []step {
 		case kind == "group":
 			_, ok := m.grpStates.base[id]
 			live = ok || m.unreadable[state.GroupRoot+id] != ""
+		case kind == "service":
+			s, ok := m.svcRecs.base[id]
+			live = ok && s.v.IPAddress == k.what && state.NetworkID(s.v.Network, s.v.Tenant) == k.net ||
+				m.unreadable[state.ServiceLBRoot+id] != ""
 		}
 		if live {
 			continue
@@ -130,6 +134,9 @@ func (l *loader) missingClaims() []step {
 		ep := m.endpoints.base[id].v
 		address(ep.NetID, ep.IPAddress, ownerEndpoint(id))
 		address(ep.NetID, ep.IPv6Address, ownerEndpoint(id))
+	}
+	for id, r := range m.svcRecs.base {
+		address(state.NetworkID(r.v.Network, r.v.Tenant), r.v.IPAddress, ownerService(id))
 	}
 	tag := func(pool string, n int, owner string) {
 		if _, ok := m.tags.base[tagKey{pool, n}]; ok || n == 0 {

@@ -35,6 +35,7 @@ func removeTenant(x *tx, t *contivmodel.Tenant) error {
 		{count(x.policies.where(x.policiesOfTenant, t.TenantName)), "policies"},
 		{count(x.profiles.where(x.profilesOfTenant, t.TenantName)), "net profiles"},
 		{count(x.networks.where(x.networksOfTenant, t.TenantName)), "networks"},
+		{count(x.services.where(x.servicesOfTenant, t.TenantName)), "services"},
 		{count(x.contracts.where(x.contractsOfTenant, t.TenantName)), "external contracts groups"},
 	} {
 		if has.count > 0 {
@@ -52,6 +53,7 @@ func (m *model) viewTenant(t *contivmodel.Tenant) *contivmodel.Tenant {
 		NetProfiles:    contivmodel.NewLinkSet(contivmodel.NetprofileKind().Type, sortedKeys(m.profilesOfTenant, t.TenantName)),
 		Networks:       contivmodel.NewLinkSet(contivmodel.NetworkKind().Type, sortedKeys(m.networksOfTenant, t.TenantName)),
 		Policies:       contivmodel.NewLinkSet(contivmodel.PolicyKind().Type, sortedKeys(m.policiesOfTenant, t.TenantName)),
+		Servicelbs:     contivmodel.NewLinkSet(contivmodel.ServiceLBKind().Type, sortedKeys(m.servicesOfTenant, t.TenantName)),
 	}
 	return &v
 }
@@ -81,6 +83,14 @@ func (m *model) tenantOper(t *contivmodel.Tenant, hosts vteps) (contivmodel.Tena
 		}
 		oper.Policies = append(oper.Policies, p)
 	}
+	for _, key := range sortedKeys(m.servicesOfTenant, t.TenantName) {
+		s, err := m.serviceOper(m.services.base[key].v, hosts)
+		if err != nil {
+			return oper, fmt.Errorf("service %s: %w", key, err)
+		}
+		oper.Servicelbs = append(oper.Servicelbs, s)
+	}
+	oper.TotalServicelbs = len(oper.Servicelbs)
 	oper.TotalAppProfiles = len(m.appsOfTenant.keys[t.TenantName])
 	oper.TotalPolicies, oper.TotalNetprofiles = len(oper.Policies), len(m.profilesOfTenant.keys[t.TenantName])
 	oper.TotalNetworks, oper.TotalEPGs = len(oper.Networks), len(oper.EndpointGroups)

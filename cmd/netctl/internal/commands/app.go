@@ -61,7 +61,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Commands: []*cli.Command{
 			aciGwCommands(), appProfileCommands(), bgpCommands(), endpointCommands(), externalContractsCommands(), globalCommands(),
 			groupCommands(), loginCommand(), logoutCommand(),
-			netprofileCommands(), networkCommands(), policyCommands(), tenantCommands(), versionCommand(),
+			netprofileCommands(), networkCommands(), policyCommands(), serviceCommands(), tenantCommands(), versionCommand(),
 		},
 		HideVersion: true, // ours prints three lines
 		// Errors come back to us; the library must neither print them nor exit.

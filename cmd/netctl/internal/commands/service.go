@@ -1,0 +1,73 @@
+package commands
+
+import (
+	"context"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/contivmodel"
+)
+
+func serviceCommands() *cli.Command {
+	kind := contivmodel.ServiceLBKind()
+	name := arguments{names: "SERVICE", count: 1, missing: "Service name required"}
+	group := arguments{names: "SERVICE", count: 1, missing: "Service group name required"}
+	return &cli.Command{
+		Name: "service", Usage: "addresses behind which containers share a load",
+		Commands: []*cli.Command{
+			leaf("create", "create a service, or replace an existing one", name, serviceFlags(), createService),
+			leaf("rm", "delete a service", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
+				svc, tenant := cmd.Args().First(), serviceTenant(cmd)
+				return remove(ctx, cmd, kind, tenant+":"+svc, "Deleting Service  "+svc+","+tenant)
+			}),
+			leaf("inspect", "show a service with its address and who provides it", group, []cli.Flag{tenantFlag()},
+				func(ctx context.Context, cmd *cli.Command) error {
+					return inspect(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()))
+				}),
+			leaf("ls", "list services", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag()}, serviceListing().list),
+		},
+	}
+}
+
+func serviceFlags() []cli.Flag {
+	return []cli.Flag{
+		tenantFlag(),
+		&cli.StringFlag{Name: "network", Aliases: []string{"s"}, Usage: "`NAME` of the network the service's address is in"},
+		&cli.StringSliceFlag{Name: "selector", Aliases: []string{"l"}, Usage: "a label of the containers, `KEY=VALUE`; may be repeated"},
+		&cli.StringSliceFlag{Name: "port", Aliases: []string{"p"}, Usage: "`SERVICEPORT:PROVIDERPORT:PROTOCOL`; may be repeated"},
+		&cli.StringFlag{Name: "preferred-ip", Aliases: []string{"ip"}, Usage: "the `ADDRESS` wanted for the service"},
+	}
+}
+
+// serviceTenant is the tenant of the options; an empty one means the default, too.
+func serviceTenant(cmd *cli.Command) string {
+	if tenant := cmd.String("tenant"); tenant != "" {
+		return tenant
+	}
+	return contivmodel.DefaultTenant
+}
+
+func createService(ctx context.Context, cmd *cli.Command) error {
+	s := &contivmodel.ServiceLB{
+		TenantName:  serviceTenant(cmd),
+		ServiceName: cmd.Args().First(),
+		NetworkName: cmd.String("network"),
+		Selectors:   cmd.StringSlice("selector"),
+		Ports:       cmd.StringSlice("port"),
+		IPAddress:   cmd.String("preferred-ip"),
+	}
+	return create(ctx, cmd, contivmodel.ServiceLBKind(), s, "Creating ServiceLB "+s.TenantName+":"+s.ServiceName)
+}
+
+func serviceListing() listing[contivmodel.ServiceLB, contivmodel.ServiceLBOper] {
+	return listing[contivmodel.ServiceLB, contivmodel.ServiceLBOper]{
+		kind:   contivmodel.ServiceLBKind(),
+		tenant: func(s *contivmodel.ServiceLB) string { return s.TenantName },
+		name:   func(s *contivmodel.ServiceLB) string { return s.ServiceName },
+		table:  table{headers: []string{"ServiceName", "Tenant", "Network", "Selectors"}, dashes: []int{9, 8, 7, 7}, padded: true},
+		row: func(s *contivmodel.ServiceLB) []string {
+			return []string{s.ServiceName, s.TenantName, s.NetworkName, "[" + strings.Join(s.Selectors, " ") + "]"}
+		},
+	}
+}

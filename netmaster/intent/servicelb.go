@@ -1,0 +1,237 @@
+package intent
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/service"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+func (e *Engine) services() *collection[contivmodel.ServiceLB, contivmodel.ServiceLBOper] {
+	return &collection[contivmodel.ServiceLB, contivmodel.ServiceLBOper]{
+		e: e, kind: contivmodel.ServiceLBKind(), rows: e.model.services,
+		create: func(x *tx, s *contivmodel.ServiceLB) error { return putService(x, nil, s) },
+		update: putService,
+		remove: removeService,
+		oper:   e.model.serviceOper,
+	}
+}
+
+func ownerService(id string) string { return "service/" + id }
+
+func serviceID(s *contivmodel.ServiceLB) string { return state.ServiceID(s.ServiceName, s.TenantName) }
+
+// putService plans a service with its address and its providers; old is nil, or what it
+// replaces. A service keeps its address unless another network or address is asked for.
+func putService(x *tx, old, s *contivmodel.ServiceLB) error {
+	if err := needTenant(x, s.TenantName); err != nil {
+		return err
+	}
+	netID := state.NetworkID(s.NetworkName, s.TenantName)
+	space := x.spaces[netID]
+	if _, ok := x.networks.get(modelKey(s.TenantName, s.NetworkName)); !ok || space == nil {
+		return errs.New(errs.NotFound, "Network not found: %s", modelKey(s.TenantName, s.NetworkName))
+	}
+	id := serviceID(s)
+	rec := &state.ServiceLB{
+		ID: id, ServiceName: s.ServiceName, Tenant: s.TenantName, Network: s.NetworkName,
+		Ports: s.Ports, Selectors: selectorMap(s), Providers: map[string]state.Provider{},
+	}
+	before, exists := x.svcRecs.get(id)
+	if old != nil && exists && old.NetworkName == s.NetworkName && (s.IPAddress == "" || s.IPAddress == before.IPAddress) {
+		rec.IPAddress = before.IPAddress
+	} else {
+		vip, err := pick4(x, space, "", s.IPAddress, freeOnly)
+		if err != nil {
+			return err
+		}
+		if exists {
+			x.freeAddress(state.NetworkID(before.Network, before.Tenant), before.IPAddress, ownerService(id))
+		}
+		if err := x.claimAddress(netID, vip.String(), ownerService(id)); err != nil {
+			return err
+		}
+		rec.IPAddress = vip.String()
+	}
+	rec.Providers = x.providers(rec)
+	linkService(s)
+	x.services.put(x, s.Key, s)
+	putServiceRecord(x, rec)
+	return nil
+}
+
+// selectorMap reads the selectors of a service, whose form has been checked.
+func selectorMap(s *contivmodel.ServiceLB) map[string]string {
+	m := make(map[string]string, len(s.Selectors))
+	for _, text := range s.Selectors {
+		if k, v, err := contivmodel.ParseSelector(text); err == nil {
+			m[k] = v
+		}
+	}
+	return m
+}
+
+// linkService sets the links that follow from what a service names.
+func linkService(s *contivmodel.ServiceLB) {
+	s.Links.Tenant = tenantLink(s.TenantName)
+	s.Links.Network = contivmodel.Link{Type: contivmodel.NetworkKind().Type, Key: modelKey(s.TenantName, s.NetworkName)}
+}
+
+// putServiceRecord plans a service's record and its provider list, as far as they
+// differ from what is there.
+func putServiceRecord(x *tx, rec *state.ServiceLB) {
+	if old, ok := x.svcRecs.get(rec.ID); !ok || !sameService(old, rec) {
+		x.svcRecs.put(x, rec.ID, rec)
+	}
+	list := service.List(rec)
+	old, ok := x.provLists.get(rec.ID)
+	if ok && !slices.Equal(old.Providers, list.Providers) || !ok && len(list.Providers) > 0 {
+		x.provLists.put(x, rec.ID, list)
+	}
+}
+
+func sameService(a, b *state.ServiceLB) bool {
+	return a.ServiceName == b.ServiceName && a.Tenant == b.Tenant && a.Network == b.Network && a.IPAddress == b.IPAddress &&
+		slices.Equal(a.Ports, b.Ports) && maps.Equal(a.Selectors, b.Selectors) && maps.EqualFunc(a.Providers, b.Providers, service.Equal)
+}
+
+// removeService plans the end of a service and of everything it owns.
+func removeService(x *tx, s *contivmodel.ServiceLB) error {
+	id := serviceID(s)
+	if rec, ok := x.svcRecs.get(id); ok {
+		x.freeAddress(state.NetworkID(rec.Network, rec.Tenant), rec.IPAddress, ownerService(id))
+		x.svcRecs.del(x, id)
+	}
+	if _, ok := x.provLists.get(id); ok {
+		x.provLists.del(x, id)
+	}
+	return nil
+}
+
+// providers finds the endpoints of a service's tenant whose labels it selects.
+func (x *tx) providers(rec *state.ServiceLB) map[string]state.Provider {
+	all := map[string]state.Provider{}
+	for key := range x.networks.where(x.networksOfTenant, rec.Tenant) {
+		n, _ := x.networks.get(key)
+		net, ok := x.netStates.get(state.NetworkID(n.NetworkName, n.TenantName))
+		if !ok {
+			continue
+		}
+		for _, ep := range x.endpoints.where(x.endpointsOfNet, net.ID) {
+			if service.Matches(rec.Selectors, ep.Labels) {
+				all[service.ProviderKey(ep, rec.Tenant)] = service.Provider(rec.ID, ep, net)
+			}
+		}
+	}
+	return all
+}
+
+// provide plans what an endpoint that changes from before to after (nil: gone) means to
+// the services of its tenant.
+func provide(x *tx, before, after *state.Endpoint) {
+	net, ok := x.netStates.get(before.NetID)
+	if !ok {
+		return // and so there is no tenant, and no service in it
+	}
+	for _, rec := range maps.Collect(x.svcRecs.where(x.svcRecsOfTenant, net.Tenant)) {
+		key := service.ProviderKey(before, net.Tenant)
+		old, is := rec.Providers[key]
+		upd := *rec
+		upd.Providers = maps.Clone(rec.Providers)
+		switch {
+		case after != nil && service.Matches(rec.Selectors, after.Labels):
+			if upd.Providers == nil {
+				upd.Providers = map[string]state.Provider{}
+			}
+			upd.Providers[key] = service.Provider(rec.ID, after, net)
+		case is && old.EpIDKey == before.ID:
+			delete(upd.Providers, key)
+		default:
+			continue
+		}
+		putServiceRecord(x, &upd)
+	}
+}
+
+// serviceOper shows who provides a service, sorted by endpoint id.
+func (m *model) serviceOper(s *contivmodel.ServiceLB, hosts vteps) (contivmodel.ServiceLBOper, error) {
+	r, ok := m.svcRecs.base[serviceID(s)]
+	if !ok {
+		return contivmodel.ServiceLBOper{}, errs.New(errs.NotFound, "key not found: service %s", serviceID(s))
+	}
+	oper := contivmodel.ServiceLBOper{ServiceVip: r.v.IPAddress, NumProviders: len(r.v.Providers)}
+	byID := make(map[string]state.Provider, len(r.v.Providers))
+	for _, p := range r.v.Providers {
+		byID[p.EpIDKey] = p
+	}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		if ep, ok := m.endpoints.base[id]; ok {
+			shown := contivmodel.NewEndpointOper(ep.v, hosts[ep.v.HomingHost])
+			shown.ServiceName = s.ServiceName
+			oper.Providers = append(oper.Providers, shown)
+		}
+	}
+	return oper, nil
+}
+
+// Services returns the records of all services, sorted by id.
+func (e *Engine) Services() []*state.ServiceLB {
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	all := make([]*state.ServiceLB, 0, len(m.svcRecs.base))
+	for _, id := range slices.Sorted(maps.Keys(m.svcRecs.base)) {
+		all = append(all, m.svcRecs.base[id].v)
+	}
+	return all
+}
+
+// Service returns the record of one service, <service>:<tenant>.
+func (e *Engine) Service(id string) (*state.ServiceLB, error) {
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if r, ok := m.svcRecs.base[id]; ok {
+		return r.v, nil
+	}
+	return nil, errs.New(errs.NotFound, "service %s not found", id)
+}
+
+// wrongServices finds service records that are not what services and endpoints amount
+// to, and makes them right: the providers of a service follow from the labels of
+// endpoints.
+func (l *loader) wrongServices() []step {
+	m := l.model
+	x := &tx{model: m}
+	var steps []step
+	for _, key := range slices.Sorted(maps.Keys(m.services.base)) {
+		s := m.services.base[key].v
+		id := serviceID(s)
+		r, ok := m.svcRecs.base[id]
+		log := l.log.WithField("service", id)
+		if !ok {
+			log.Error("a service has no record, giving it a new one")
+			steps = append(steps, func(x *tx) {
+				again := *s
+				if err := putService(x, nil, &again); err != nil {
+					log.WithError(err).Error("give a service its record")
+				}
+			})
+			continue
+		}
+		rec := *r.v
+		rec.Ports, rec.Selectors = s.Ports, selectorMap(s)
+		rec.Providers = x.providers(&rec)
+		list, had := m.provLists.base[id]
+		right := !had && len(rec.Providers) == 0 || had && slices.Equal(list.v.Providers, service.List(&rec).Providers)
+		if !sameService(r.v, &rec) || !right {
+			log.Error("writing a service record anew that is not what endpoints amount to")
+			steps = append(steps, func(x *tx) { putServiceRecord(x, &rec) })
+		}
+	}
+	// Records of services that are gone, or that cannot be read, are left to people.
+	return steps
+}

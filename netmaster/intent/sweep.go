@@ -1,0 +1,86 @@
+package intent
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// A reserved address waits for its endpoint. A container runtime that reserves one and
+// then gives up may never say so; after a while nobody can be about to use it.
+const (
+	reservedFor = 10 * time.Minute // from when this leader has seen the reservation first
+	sweepEvery  = time.Minute
+)
+
+// reservation is one claim of an address, at one time: the next claim of the same
+// address has another revision.
+type reservation struct {
+	claimKey
+	rev int64
+}
+
+// sweepReserved gives back addresses that have been reserved for too long, until ctx
+// or the tenure ends.
+func (e *Engine) sweepReserved(ctx context.Context) {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	seen := map[reservation]time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.writer.stopped:
+			return
+		case now := <-ticker.C:
+			var stale []reservation
+			seen, stale = e.staleReservations(seen, now)
+			if err := e.giveBack(ctx, stale); err != nil {
+				e.cfg.Log.WithError(err).Warn("give back reserved addresses, trying again later")
+			}
+		}
+	}
+}
+
+// staleReservations returns which reservations have been seen since when, and those
+// that have been for too long.
+func (e *Engine) staleReservations(seen map[reservation]time.Time, now time.Time) (next map[reservation]time.Time, stale []reservation) {
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	next = map[reservation]time.Time{}
+	for k, r := range m.addrs.base {
+		if !strings.HasPrefix(r.v.Owner, ownerReserved) {
+			continue
+		}
+		res := reservation{k, r.rev}
+		since, known := seen[res]
+		if !known {
+			since = now
+		}
+		if next[res] = since; now.Sub(since) >= reservedFor {
+			stale = append(stale, res)
+		}
+	}
+	return next, stale
+}
+
+// giveBack frees addresses whose claims are still the given reservations.
+func (e *Engine) giveBack(ctx context.Context, stale []reservation) error {
+	if len(stale) == 0 {
+		return nil
+	}
+	_, err := submit[struct{}](ctx, e.writer, true, func(x *tx) (reply, error) {
+		for _, res := range stale {
+			r, ok := x.addrs.base[res.claimKey]
+			if !ok || r.rev != res.rev {
+				continue
+			}
+			e.cfg.Log.WithField("network", res.net).WithField("address", res.what).WithField("owner", r.v.Owner).
+				Info("giving back an address that was reserved and never used")
+			x.freeAddress(res.net, res.what, r.v.Owner)
+		}
+		return func(int64) any { return struct{}{} }, nil
+	})
+	return err
+}
