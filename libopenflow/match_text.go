@@ -63,6 +63,7 @@ func (m Match) appendText(b []byte) []byte {
 	}
 	at := len(b)
 	short := shortName(&have)
+	ethType, ipProto := have[FieldEthType].value.lo, have[FieldIPProto].value.lo
 	for _, f := range textOrder {
 		switch {
 		case f == FieldNone:
@@ -80,7 +81,14 @@ func (m Match) appendText(b []byte) []byte {
 			b = append(b, "nw_tos="...)
 			b = append(appendDec(b, have[f].value.lo<<2), ',')
 		default:
-			b = append(append(b, fields[f].match...), '=')
+			name := fields[f].match
+			switch name {
+			case "tp_src", "tp_dst", "icmp_type", "icmp_code", "nw_src", "nw_dst", "nw_proto":
+				if sharedName(name, ethType, ipProto) != f {
+					name = ownName(f) // or it would be read as another field
+				}
+			}
+			b = append(append(b, name...), '=')
 			b = append(have[f].appendMasked(b), ',')
 		}
 	}

@@ -105,28 +105,8 @@ func (m Match) parse(name, value string) (Match, error) {
 func (m Match) parseLate(name, value string) (Match, error) {
 	eth, _ := m.Get(FieldEthType)
 	ip, _ := m.Get(FieldIPProto)
-	isARP := eth.value.lo == EthTypeARP || eth.value.lo == EthTypeRARP
-	ports := map[uint64][2]Field{
-		ProtoTCP: {FieldTCPSrc, FieldTCPDst}, ProtoUDP: {FieldUDPSrc, FieldUDPDst}, ProtoSCTP: {FieldSCTPSrc, FieldSCTPDst},
-	}[ip.value.lo]
-	icmp := map[uint64][2]Field{
-		ProtoICMP: {FieldICMPv4Type, FieldICMPv4Code}, ProtoICMPv6: {FieldICMPv6Type, FieldICMPv6Code},
-	}[ip.value.lo]
-	f := FieldNone
+	f := sharedName(name, eth.value.lo, ip.value.lo)
 	switch name {
-	case "tp_src":
-		f = ports[0]
-	case "tp_dst":
-		f = ports[1]
-	case "icmp_type":
-		f = icmp[0]
-	case "icmp_code":
-		f = icmp[1]
-	case "nw_src", "nw_dst", "nw_proto":
-		f = fieldNames.match[name]
-		if isARP {
-			f = map[string]Field{"nw_src": FieldARPSPA, "nw_dst": FieldARPTPA, "nw_proto": FieldARPOp}[name]
-		}
 	case "dl_vlan_pcp", "vlan_pcp":
 		f = FieldVLANPCP
 		if _, ok := m.Get(FieldVLANVID); !ok {
@@ -141,6 +121,48 @@ func (m Match) parseLate(name, value string) (Match, error) {
 		return "", err
 	}
 	return m.With(v), nil
+}
+
+// sharedName tells which field a name stands for that several fields share, given the
+// Ethernet type and IP protocol of the match; FieldNone for other names, and where the
+// protocol has no such field.
+func sharedName(name string, ethType, ipProto uint64) Field {
+	isARP := ethType == EthTypeARP || ethType == EthTypeRARP
+	ports := map[uint64][2]Field{
+		ProtoTCP: {FieldTCPSrc, FieldTCPDst}, ProtoUDP: {FieldUDPSrc, FieldUDPDst}, ProtoSCTP: {FieldSCTPSrc, FieldSCTPDst},
+	}[ipProto]
+	icmp := map[uint64][2]Field{
+		ProtoICMP: {FieldICMPv4Type, FieldICMPv4Code}, ProtoICMPv6: {FieldICMPv6Type, FieldICMPv6Code},
+	}[ipProto]
+	switch name {
+	case "tp_src":
+		return ports[0]
+	case "tp_dst":
+		return ports[1]
+	case "icmp_type":
+		return icmp[0]
+	case "icmp_code":
+		return icmp[1]
+	case "nw_src", "nw_dst", "nw_proto":
+		if isARP {
+			return map[string]Field{"nw_src": FieldARPSPA, "nw_dst": FieldARPTPA, "nw_proto": FieldARPOp}[name]
+		}
+		return fieldNames.match[name]
+	}
+	return FieldNone
+}
+
+// ownName is a name that stands for f whatever the protocol.
+func ownName(f Field) string {
+	switch f {
+	case FieldICMPv4Type:
+		return "icmpv4_type"
+	case FieldICMPv4Code:
+		return "icmpv4_code"
+	case FieldIPProto:
+		return "ip_proto"
+	}
+	return fields[f].name
 }
 
 // parseTCI reads a tag control word; 0 alone means no tag.

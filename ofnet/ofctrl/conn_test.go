@@ -218,7 +218,7 @@ func TestBundleIsAllOrNothing(t *testing.T) {
 		{
 			// Refused when it is added to the bundle.
 			"prerequisite", of.AddFlow(of.Flow{Priority: 9, Match: of.NewMatch().TCPDst(80)}),
-			"flow add priority=9,tp_dst=80 actions=drop: OFPBMC_BAD_PREREQ",
+			"flow add priority=9,tcp_dst=80 actions=drop: OFPBMC_BAD_PREREQ",
 		},
 		{
 			// Refused when the bundle is committed.
