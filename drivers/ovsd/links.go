@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"unsafe"
 
 	"github.com/containernetworking/plugins/pkg/ns"
@@ -51,6 +52,9 @@ func makeVeth(ovsName, netns, name string, mtu int) error {
 	}
 	end, err := netlink.LinkByName(ovsName)
 	if err == nil {
+		err = muteHost(end)
+	}
+	if err == nil {
 		err = netlink.LinkSetUp(end)
 	}
 	if err != nil {
@@ -58,6 +62,20 @@ func makeVeth(ovsName, netns, name string, mtu int) error {
 		return fmt.Errorf("bring %s up: %w", ovsName, err)
 	}
 	return nil
+}
+
+// muteHost keeps the host itself from talking to the container over the switch's end of
+// its pair: the userspace datapath gets copies of the frames, the host's stack sees them
+// too, and would answer ARP and neighbour discovery past all flows.
+func muteHost(end netlink.Link) error {
+	if err := netlink.LinkSetARPOff(end); err != nil {
+		return err
+	}
+	err := os.WriteFile("/proc/sys/net/ipv6/conf/"+end.Attrs().Name+"/disable_ipv6", []byte("1"), 0o644)
+	if errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
+		return nil
+	}
+	return err
 }
 
 // removeLink deletes a link of this namespace; one that is gone is no error.
