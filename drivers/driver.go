@@ -39,6 +39,7 @@ type Endpoint struct {
 	MAC     ofnet.MAC
 	IPv4    netip.Addr
 	IPv6    netip.Addr
+	QoS     ofnet.QoS  // of an endpoint of this host
 	Local   bool       // of this host: its port is found by its id
 	VTEP    netip.Addr // of a remote endpoint's host; zero while the host is unknown
 }

@@ -36,7 +36,15 @@ func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
 	if e.Group != 0 {
 		a = a.SetReg(regSrcGrp, e.Group)
 	}
-	return []row{{tableClassify, prioNormal, of.NewMatch().InPort(e.Port), applyGoto(a, p.to(p.entry))}}
+	from := of.NewMatch().InPort(e.Port)
+	rows := []row{{tableClassify, prioNormal, from, e.QoS.limit(e).Apply(a).Goto(p.to(p.entry))}}
+	if e.QoS.DSCP != 0 {
+		a = a.SetField(of.FieldIPDSCP.Is(uint64(e.QoS.DSCP)))
+		for _, m := range []of.Match{from.IP(), from.IPv6()} {
+			rows = append(rows, row{tableClassify, prioGuard, m, e.QoS.limit(e).Apply(a).Goto(p.to(p.entry))})
+		}
+	}
+	return rows
 }
 
 func (classifier) network(p *Pipeline, n Network) []row {

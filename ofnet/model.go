@@ -67,10 +67,19 @@ type Endpoint struct {
 	IPv4    netip.Addr // zero when it has none
 	IPv6    netip.Addr
 
+	QoS QoS // of what an endpoint of this host sends
+
 	// Port is the OpenFlow port of an endpoint of this host; zero for a remote one.
 	Port uint32
 	// VTEP is the tunnel address of the host of a remote endpoint.
 	VTEP netip.Addr
+}
+
+// QoS limits and marks what a container sends. The zero value does neither.
+type QoS struct {
+	Rate  uint32 // kbit/s; 0 = no limit
+	Burst uint32 // kbit above it; 0 = what the switch thinks fit
+	DSCP  uint8  // 0–63 (RFC 2474); 0 leaves the container's own
 }
 
 // Segment numbers the endpoint's network inside one bridge.

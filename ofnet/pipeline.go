@@ -86,9 +86,12 @@ func (p *Pipeline) Network(n Network) Program {
 	return Program{Flows: p.collect(n.ID, func(f feature) []row { return f.network(p, n) })}
 }
 
-// Endpoint returns the flows of an endpoint.
+// Endpoint returns the flows of an endpoint, and its meter.
 func (p *Pipeline) Endpoint(e Endpoint) Program {
-	return Program{Flows: p.collect(e.ID, func(f feature) []row { return f.endpoint(p, e) })}
+	return Program{
+		Flows:  p.collect(e.ID, func(f feature) []row { return f.endpoint(p, e) }),
+		Meters: e.QoS.meters(e),
+	}
 }
 
 // Uplink returns the flows of an uplink port.

@@ -57,6 +57,11 @@ func policed(e Endpoint) Endpoint {
 	return e
 }
 
+func limited(e Endpoint, q QoS) Endpoint {
+	e.QoS = q
+	return e
+}
+
 func addr(s string) netip.Addr {
 	if s == "" {
 		return netip.Addr{}
@@ -106,6 +111,8 @@ func TestGoldenFlows(t *testing.T) {
 		{"vrouter_network_without_ipv6", r, r.Network(vxNet2)},
 		{"vrouter_endpoint_local", r, r.Endpoint(local1)},
 		{"vrouter_endpoint_remote", r, r.Endpoint(remote1)},
+		{"vrouter_endpoint_qos", r, r.Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46}))},
+		{"vlan_endpoint_rate_only", v, v.Endpoint(limited(vl1, QoS{Rate: 1000}))},
 		{"vlan_fixed", v, v.Fixed()},
 		{"vlan_network", v, v.Network(vlNet1)},
 		{"vlan_endpoint_local", v, v.Endpoint(vl1)},

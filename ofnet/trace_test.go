@@ -68,6 +68,10 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 		{"tunnelled", tunnelledFlows(vxbridge(t))},
 		{"bridged", bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1}))},
 		{"policed", policedFlows(t)},
+		{"limited", map[string]Program{
+			"fixed": vrouter(t).Fixed(), "a": vrouter(t).Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46})),
+			"b": vrouter(t).Endpoint(limited(local2, QoS{Rate: 1000})), "c": vrouter(t).Endpoint(limited(red, QoS{DSCP: 10})),
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			first := realBridge(t, sw, c.name, c.flows)
@@ -213,6 +217,22 @@ func TestTraceRouted(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) { checkTrace(t, sw.Trace("br", c.packet), c.want, c.not) })
 	}
+}
+
+// What a container sends is limited by its meter and marked, in both families.
+func TestTraceQoS(t *testing.T) {
+	sw := ovstest.Start(t)
+	p := vrouter(t)
+	programs := routedFlows(p)
+	programs["ep/"+local1.ID] = p.Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46}))
+	realBridge(t, sw, "br", programs)
+	for i := range 4 {
+		sw.AddDummyPort("br", fmt.Sprintf("p%d", i+1), fmt.Sprint(i+1))
+	}
+	const a, b = "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=00:00:11:11:11:11,", "in_port=2,dl_src=02:02:0a:01:01:02,dl_dst=00:00:11:11:11:11,"
+	checkTrace(t, sw.Trace("br", a+"ip,nw_src=10.1.1.1,nw_dst=10.1.1.2,nw_ttl=64"), []string{"Datapath actions: meter(0)", "tos=0xb8", "-> output port is 2"}, nil)
+	checkTrace(t, sw.Trace("br", a+"ipv6,ipv6_src=2001:db8:1::1,ipv6_dst=2001:db8:1::2,nw_ttl=64"), []string{"Datapath actions: meter(0)", "tclass=0xb8", "-> output port is 2"}, nil)
+	checkTrace(t, sw.Trace("br", b+"ip,nw_src=10.1.1.2,nw_dst=10.1.1.1,nw_ttl=64"), []string{"-> output port is 1"}, []string{"meter", "set(ipv4"})
 }
 
 func checkTrace(t *testing.T, trace string, want, not []string) {

@@ -445,7 +445,7 @@ func (d *Driver) refreshEndpoint(id string) {
 	d.moved(id, place{network: e.Network.ID, port: port, vtep: e.VTEP})
 	s.sw.Set("ep/"+id, s.pipeline.Endpoint(ofnet.Endpoint{
 		ID: id, Encap: e.Network.Encap, VRF: d.vrf(e.Network.Tenant), Tag: e.Network.Tag, VNI: e.Network.VNI,
-		Group: e.Group, Policed: d.ruleSets[e.Network.Tenant] != nil, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: port, VTEP: e.VTEP,
+		Group: e.Group, Policed: d.ruleSets[e.Network.Tenant] != nil, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: port, VTEP: e.VTEP, QoS: e.QoS,
 	}))
 }
 

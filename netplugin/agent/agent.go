@@ -46,6 +46,7 @@ type Agent struct {
 	endpoints map[string]state.Endpoint
 	byNetwork map[string]map[string]struct{} // endpoint ids by network id
 	byHost    map[string]map[string]struct{} // endpoint ids by homing host
+	byGroup   map[string]map[string]struct{} // endpoint ids by group id
 	hosts     map[string]netip.Addr          // VTEP by host label
 	groups    map[string]state.EndpointGroup
 	rules     map[string]struct{} // ids of those declared
@@ -65,7 +66,7 @@ func New(cfg Config) *Agent {
 	}
 	a := &Agent{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]state.Endpoint{},
-		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{},
+		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{}, byGroup: map[string]map[string]struct{}{},
 		hosts: map[string]netip.Addr{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{},
 		changed: make(chan struct{}), hostKick: make(chan struct{}, 1),
 	}
@@ -158,7 +159,7 @@ func (a *Agent) apply(batch objdb.Batch) {
 		case strings.HasPrefix(ev.KV.Key, state.HostRoot):
 			applyEvent(a, ev, state.HostRoot, a.setHost, a.removeHost)
 		case strings.HasPrefix(ev.KV.Key, state.GroupRoot):
-			applyEvent(a, ev, state.GroupRoot, func(g state.EndpointGroup) { a.groups[g.ID] = g }, func(id string) { delete(a.groups, id) })
+			applyEvent(a, ev, state.GroupRoot, a.setGroup, a.removeGroup)
 		case strings.HasPrefix(ev.KV.Key, state.PolicyRuleRoot):
 			applyEvent(a, ev, state.PolicyRuleRoot, a.setRule, a.removeRule)
 		}
@@ -209,7 +210,7 @@ func (a *Agent) forgetMissing(batch objdb.Batch) {
 	}
 	for id := range a.groups {
 		if missing(state.GroupRoot, id) {
-			delete(a.groups, id)
+			a.removeGroup(id)
 		}
 	}
 	for id := range a.rules {
@@ -245,6 +246,32 @@ func (a *Agent) setNetwork(rec state.Network) {
 	a.cfg.Driver.SetNetwork(n)
 	for id := range a.byNetwork[n.ID] {
 		a.declare(id)
+	}
+}
+
+// setGroup notes a group; what it says about quality of service goes to its endpoints.
+func (a *Agent) setGroup(g state.EndpointGroup) {
+	if _, err := asQoS(g); err != nil {
+		a.cfg.Log.WithError(err).Error("a part of a group's quality of service is ignored")
+	}
+	old := a.groups[g.ID]
+	a.groups[g.ID] = g
+	if old.DSCP != g.DSCP || old.Bandwidth != g.Bandwidth || old.Burst != g.Burst {
+		a.declareGroup(g.ID)
+	}
+}
+
+func (a *Agent) removeGroup(id string) {
+	delete(a.groups, id)
+	a.declareGroup(id)
+}
+
+// declareGroup declares the endpoints of this host that are in a group.
+func (a *Agent) declareGroup(id string) {
+	for ep := range a.byGroup[id] {
+		if a.endpoints[ep].HomingHost == a.cfg.HostLabel {
+			a.declare(ep)
+		}
 	}
 }
 
@@ -308,12 +335,13 @@ func (a *Agent) removeHost(label string) {
 }
 
 func (a *Agent) setEndpoint(rec state.Endpoint) {
-	if old, ok := a.endpoints[rec.ID]; ok && (old.NetID != rec.NetID || old.HomingHost != rec.HomingHost) {
+	if old, ok := a.endpoints[rec.ID]; ok && (old.NetID != rec.NetID || old.HomingHost != rec.HomingHost || old.EndpointGroupKey != rec.EndpointGroupKey) {
 		a.unindex(old)
 	}
 	a.endpoints[rec.ID] = rec
 	index(a.byNetwork, rec.NetID, rec.ID)
 	index(a.byHost, rec.HomingHost, rec.ID)
+	index(a.byGroup, rec.EndpointGroupKey, rec.ID)
 	a.declare(rec.ID)
 	if rec.HomingHost == a.cfg.HostLabel {
 		a.oper.wake()
@@ -345,6 +373,9 @@ func (a *Agent) declare(id string) {
 		a.cfg.Log.WithError(err).Error("an endpoint is ignored")
 		return
 	}
+	if ep.Local {
+		ep.QoS, _ = asQoS(a.groups[rec.EndpointGroupKey]) // complained about with the group
+	}
 	a.cfg.Driver.SetEndpoint(ep)
 }
 
@@ -356,7 +387,7 @@ func index(m map[string]map[string]struct{}, key, id string) {
 }
 
 func (a *Agent) unindex(rec state.Endpoint) {
-	for m, key := range map[*map[string]map[string]struct{}]string{&a.byNetwork: rec.NetID, &a.byHost: rec.HomingHost} {
+	for m, key := range map[*map[string]map[string]struct{}]string{&a.byNetwork: rec.NetID, &a.byHost: rec.HomingHost, &a.byGroup: rec.EndpointGroupKey} {
 		delete((*m)[key], rec.ID)
 		if len((*m)[key]) == 0 {
 			delete(*m, key)
