@@ -230,9 +230,9 @@ func TestTraceQoS(t *testing.T) {
 		sw.AddDummyPort("br", fmt.Sprintf("p%d", i+1), fmt.Sprint(i+1))
 	}
 	const a, b = "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=00:00:11:11:11:11,", "in_port=2,dl_src=02:02:0a:01:01:02,dl_dst=00:00:11:11:11:11,"
-	checkTrace(t, sw.Trace("br", a+"ip,nw_src=10.1.1.1,nw_dst=10.1.1.2,nw_ttl=64"), []string{"Datapath actions: meter(0)", "tos=0xb8", "-> output port is 2"}, nil)
-	checkTrace(t, sw.Trace("br", a+"ipv6,ipv6_src=2001:db8:1::1,ipv6_dst=2001:db8:1::2,nw_ttl=64"), []string{"Datapath actions: meter(0)", "tclass=0xb8", "-> output port is 2"}, nil)
-	checkTrace(t, sw.Trace("br", b+"ip,nw_src=10.1.1.2,nw_dst=10.1.1.1,nw_ttl=64"), []string{"-> output port is 1"}, []string{"meter", "set(ipv4"})
+	checkTrace(t, sw.Trace("br", a+"udp,nw_src=10.1.1.1,nw_dst=10.1.1.2,nw_ttl=64"), []string{"Datapath actions: meter(0)", "tos=0xb8", "-> output port is 2"}, nil)
+	checkTrace(t, sw.Trace("br", a+"udp6,ipv6_src=2001:db8:1::1,ipv6_dst=2001:db8:1::2,nw_ttl=64"), []string{"Datapath actions: meter(0)", "tclass=0xb8", "-> output port is 2"}, nil)
+	checkTrace(t, sw.Trace("br", b+"udp,nw_src=10.1.1.2,nw_dst=10.1.1.1,nw_ttl=64"), []string{"-> output port is 1"}, []string{"meter", "set(ipv4"})
 }
 
 func checkTrace(t *testing.T, trace string, want, not []string) {
