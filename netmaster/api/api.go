@@ -81,6 +81,7 @@ func newHandler(cfg Config, e *intent.Engine) *handler {
 	}
 	h.endpoints(e)
 	h.plugin(e)
+	h.document()
 	h.services(e)
 	h.cleanup(e)
 	return h

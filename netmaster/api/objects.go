@@ -1,9 +1,11 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/contivmodel/openapi"
 	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/utils/errs"
 )
@@ -47,6 +49,14 @@ func (h *handler) endpoints(e *intent.Engine) {
 	path := inspectRoot + contivmodel.EndpointCollection + keyPart + slash
 	h.keyed(http.MethodGet, path, func(_ http.ResponseWriter, r *http.Request, search string) (any, error) {
 		return e.InspectEndpoint(r.Context(), search)
+	})
+}
+
+// document routes requests for the description of the object model.
+func (h *handler) document() {
+	h.router.Methods(http.MethodGet).Path(objectRoot + "openapi.json").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := openapi.JSON()
+		h.answer(w, r, json.RawMessage(text), err)
 	})
 }
 

@@ -1,0 +1,156 @@
+package openapi
+
+import (
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contiv/netplugin/contivmodel"
+)
+
+var update = flag.Bool("update", false, "write the document anew") //nolint:gochecknoglobals // a flag
+
+const committed = "../../docs/openapi.json"
+
+// TestCommitted holds docs/openapi.json to the model.
+func TestCommitted(t *testing.T) {
+	got, err := JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(committed, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(committed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("docs/openapi.json is not what the model says; run this test with -update (-committed +model):\n%s", diff)
+	}
+}
+
+// TestReferences checks that every reference leads somewhere, and operation ids are
+// different.
+func TestReferences(t *testing.T) {
+	text, err := JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	for part := range strings.SplitSeq(string(text), `"$ref": "`) {
+		ref, _, _ := strings.Cut(part, `"`)
+		if name, ok := strings.CutPrefix(ref, "#/components/schemas/"); ok && d.Components.Schemas[name] == nil {
+			t.Errorf("nothing at %s", ref)
+		}
+	}
+	ids := map[string]bool{}
+	for path, item := range d.Paths {
+		for _, o := range []*operation{item.Get, item.Post, item.Put, item.Delete} {
+			if o == nil {
+				continue
+			}
+			if ids[o.OperationID] {
+				t.Errorf("%s: operation id %s is not the first", path, o.OperationID)
+			}
+			ids[o.OperationID] = true
+		}
+	}
+}
+
+// TestConstraints holds each line about a field to the validator of its kind: of a
+// valid object, what the line allows is accepted and what it excludes is refused.
+func TestConstraints(t *testing.T) {
+	check(t, contivmodel.TenantKind(), contivmodel.Tenant{TenantName: "t"})
+	check(t, contivmodel.NetworkKind(), contivmodel.Network{TenantName: "t", NetworkName: "n", Subnet: "10.1.1.0/24", Encap: "vlan"})
+	check(t, contivmodel.EndpointGroupKind(), contivmodel.EndpointGroup{TenantName: "t", NetworkName: "n", GroupName: "g"})
+	check(t, contivmodel.PolicyKind(), contivmodel.Policy{TenantName: "t", PolicyName: "p"})
+	check(t, contivmodel.RuleKind(), contivmodel.Rule{TenantName: "t", PolicyName: "p", RuleID: "r", Action: "allow", Direction: "in"})
+	check(t, contivmodel.NetprofileKind(), contivmodel.Netprofile{TenantName: "t", ProfileName: "p"})
+	check(t, contivmodel.AppProfileKind(), contivmodel.AppProfile{TenantName: "t", AppProfileName: "p"})
+	check(t, contivmodel.BgpKind(), contivmodel.Bgp{Hostname: "h", Routerip: "10.1.1.1/24"})
+	check(t, contivmodel.ServiceLBKind(), contivmodel.ServiceLB{
+		TenantName: "t", NetworkName: "n", ServiceName: "s", Ports: []string{"80:80:TCP"}, Selectors: []string{"a=b"},
+	})
+	check(t, contivmodel.ExtContractsGroupKind(), contivmodel.ExtContractsGroup{TenantName: "t", ContractsGroupName: "c", ContractsType: "provided"})
+	check(t, contivmodel.GlobalKind(), contivmodel.Global{Name: "global", PvtSubnet: "172.19.0.0/16", Vlans: "1-2", Vxlans: "1-2"})
+	check(t, contivmodel.AciGwKind(), contivmodel.AciGw{Name: "aciGw", EnforcePolicies: "yes", IncludeCommonTenant: "no", PhysicalDomain: "d"})
+}
+
+func check[T, O any](t *testing.T, kind contivmodel.Kind[T, O], valid T) {
+	t.Helper()
+	fields := map[string]int{}
+	typ := reflect.TypeFor[T]()
+	for i := range typ.NumField() {
+		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		fields[name] = i
+	}
+	known := constraints(kind.Type)
+	for name := range fields {
+		if _, ok := known[name]; !ok && name != "key" && name != "links" && name != "link-sets" {
+			t.Errorf("%s: nothing is said of field %s", kind.Type, name)
+		}
+	}
+	with := func(name string, v any) error {
+		obj := valid
+		reflect.ValueOf(&obj).Elem().Field(fields[name]).Set(reflect.ValueOf(v))
+		reflect.ValueOf(&obj).Elem().FieldByName("Key").SetString(kind.Ident(&obj))
+		return kind.Validate(&obj)
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		i, ok := fields[name]
+		if !ok {
+			t.Errorf("%s: there is no field %s", kind.Type, name)
+			continue
+		}
+		c, isText := known[name], typ.Field(i).Type.Kind() == reflect.String
+		refused := func(why string, v any) {
+			t.Helper()
+			if with(name, v) == nil {
+				t.Errorf("%s.%s: %s is accepted", kind.Type, name, why)
+			}
+		}
+		accepted := func(why string, v any) {
+			t.Helper()
+			if err := with(name, v); err != nil {
+				t.Errorf("%s.%s: %s is refused: %v", kind.Type, name, why, err)
+			}
+		}
+		if isText {
+			if c.required {
+				refused("nothing", "")
+			} else {
+				accepted("nothing", "")
+			}
+			for _, w := range c.words {
+				accepted("the word "+w, w)
+			}
+			if len(c.words) > 0 {
+				refused("another word", "x")
+			}
+			if c.most > 0 {
+				refused("a text that is too long", strings.Repeat("x", c.most+1))
+			}
+		}
+		if c.high > 0 {
+			accepted("the highest number", c.high)
+			refused("a higher number", c.high+1)
+			refused("a negative number", -1)
+		}
+		if c.required && !isText {
+			refused("an empty list", []string(nil))
+		}
+	}
+}
