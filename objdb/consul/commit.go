@@ -135,7 +135,11 @@ func (s *Store) send(ctx context.Context, steps []step) (*api.TxnResponse, error
 	var b backoff
 	for {
 		var resp *api.TxnResponse
-		t := s.try(ctx, answerWithin, func(ctx context.Context, c *api.Client) (err error) {
+		within := commitWithin
+		if harmless {
+			within = answerWithin
+		}
+		t := s.try(ctx, within, func(ctx context.Context, c *api.Client) (err error) {
 			_, resp, _, err = c.Txn().Txn(ops, consistent(ctx))
 			return err
 		})

@@ -14,9 +14,14 @@ import (
 	"github.com/hashicorp/consul/api"
 )
 
-// answerWithin is how long an agent may take to begin its answer. Agents wait up to 7 s
-// for servers that have no leader; another agent may know one.
-const answerWithin = 3 * time.Second
+// How long an agent may take to begin its answer. Agents wait for servers that have no
+// leader, 7 s unless set otherwise, and then say so. A request that may be repeated is
+// better sent to another agent, which may know one; for a write "there was no leader" is
+// worth waiting for, because then it has not happened.
+const (
+	answerWithin = 3 * time.Second
+	commitWithin = 10 * time.Second
+)
 
 // errSilent is what a request fails with when its agent did not answer in time.
 var errSilent = errors.New("no answer")

@@ -33,7 +33,7 @@ func (s *Store) putLarge(ctx context.Context, o objdb.Op) (int64, error) {
 			return int64(before.modify), nil
 		}
 		var done bool
-		t := s.try(ctx, answerWithin, func(ctx context.Context, c *api.Client) (err error) {
+		t := s.try(ctx, commitWithin, func(ctx context.Context, c *api.Client) (err error) {
 			pair := &api.KVPair{Key: o.Key, Value: o.Value, ModifyIndex: before.modify, Session: before.session}
 			q := (&api.WriteOptions{}).WithContext(ctx)
 			if before.session != "" {

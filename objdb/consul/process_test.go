@@ -20,18 +20,19 @@ type process struct {
 	binary, dir string
 	scheme      string
 	http        string
+	rpc, serf   string // ports, the same after a restart: they are in the data
 	extra       string // configuration in HCL
 	cmd         *exec.Cmd
 	log         bytes.Buffer
 }
 
-func newProcess(t *testing.T) *process {
+func newProcess(t testing.TB) *process {
 	t.Helper()
 	out, err := exec.Command("../../scripts/consul", "--path").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{binary: strings.TrimSpace(string(out)), dir: t.TempDir(), scheme: "http", http: freePort(t)}
+	p := &process{binary: strings.TrimSpace(string(out)), dir: t.TempDir(), scheme: "http", http: freePort(t), rpc: freePort(t), serf: freePort(t)}
 	if _, err := os.Stat(p.binary); err != nil {
 		t.Fatalf("there is no Consul server, build it with scripts/consul: %v", err)
 	}
@@ -44,7 +45,7 @@ func newProcess(t *testing.T) *process {
 	return p
 }
 
-func freePort(t *testing.T) string {
+func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,9 +62,9 @@ func freePort(t *testing.T) string {
 func (p *process) url() string { return p.scheme + "://127.0.0.1:" + p.http }
 
 // start starts the server, alone in its cluster. It does not wait.
-func (p *process) start(t *testing.T) {
+func (p *process) start(t testing.TB) {
 	t.Helper()
-	ports := fmt.Sprintf("%s = %s\nserver = %s\nserf_lan = %s\n", p.scheme, p.http, freePort(t), freePort(t))
+	ports := fmt.Sprintf("%s = %s\nserver = %s\nserf_lan = %s\n", p.scheme, p.http, p.rpc, p.serf)
 	if p.scheme == "https" {
 		ports += "http = -1\n"
 	}
@@ -96,7 +97,7 @@ ports {
 	}
 }
 
-func (p *process) stop(t *testing.T, sig syscall.Signal) {
+func (p *process) stop(t testing.TB, sig syscall.Signal) {
 	t.Helper()
 	if p.cmd == nil {
 		return

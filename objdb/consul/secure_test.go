@@ -1,0 +1,204 @@
+package consul_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/consul"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// authority makes certificates for one test.
+type authority struct {
+	dir  string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{dir: t.TempDir()}
+	a.cert, a.key = a.issue(t, "ca", &x509.Certificate{
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	})
+	return a
+}
+
+func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
+
+// issue writes name.pem and name.key.
+func (a *authority) issue(t *testing.T, name string, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SerialNumber = big.NewInt(time.Now().UnixNano())
+	c.Subject = pkix.Name{CommonName: name}
+	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := c, key
+	if a.cert != nil {
+		parent, signer = a.cert, a.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{
+		name + ".pem": {Type: "CERTIFICATE", Bytes: der},
+		name + ".key": {Type: "EC PRIVATE KEY", Bytes: keyDER},
+	} {
+		if err := os.WriteFile(a.file(file), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c, key
+}
+
+// secured is a server that asks for certificates and tokens.
+type secured struct {
+	p          *process
+	good       consul.Config // may do everything
+	restricted string        // a token for keys below /contiv.io/ and sessions
+}
+
+func newSecured(t *testing.T, ctx context.Context) *secured {
+	t.Helper()
+	const management = "6f1b4b1c-7d4c-4ad3-8c37-3a3d1f0f3c11"
+	a := newAuthority(t)
+	usage := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	a.issue(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: usage, KeyUsage: x509.KeyUsageDigitalSignature})
+	a.issue(t, "client", &x509.Certificate{ExtKeyUsage: usage, KeyUsage: x509.KeyUsageDigitalSignature})
+	p := newProcess(t)
+	p.scheme = "https"
+	p.extra = fmt.Sprintf(`
+tls {
+  https {
+    ca_file = %q
+    cert_file = %q
+    key_file = %q
+    verify_incoming = true
+  }
+}
+acl {
+  enabled = true
+  default_policy = "deny"
+  tokens { initial_management = %q }
+}`, a.file("ca.pem"), a.file("server.pem"), a.file("server.key"), management)
+	p.start(t)
+
+	s := &secured{p: p, good: consul.Config{
+		Endpoints: []string{p.url()}, Token: management, CA: a.file("ca.pem"), Cert: a.file("client.pem"), Key: a.file("client.key"),
+	}}
+	// The first request waits until there is a leader, which makes the token.
+	for connect(t, s.good).Health(ctx) != nil {
+		if ctx.Err() != nil {
+			t.Fatal("the server does not answer")
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	raw, err := api.NewClient(&api.Config{
+		Address: p.url(), Token: management,
+		TLSConfig: api.TLSConfig{CAFile: s.good.CA, CertFile: s.good.Cert, KeyFile: s.good.Key},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, _, err := raw.ACL().PolicyCreate(&api.ACLPolicy{
+		Name: "contiv", Rules: `key_prefix "contiv.io/" { policy = "write" } session_prefix "" { policy = "write" }`,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := raw.ACL().TokenCreate(&api.ACLToken{Policies: []*api.ACLLink{{ID: policy.ID}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.restricted = token.SecretID
+	return s
+}
+
+func TestTLSAndTokens(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	server := newSecured(t, ctx)
+
+	for name, change := range map[string]func(*consul.Config){
+		"no certificate":    func(c *consul.Config) { c.Cert, c.Key = "", "" },
+		"unknown authority": func(c *consul.Config) { c.CA = "" },
+		"plain text":        func(c *consul.Config) { *c = consul.Config{Endpoints: []string{"http://127.0.0.1:" + server.p.http}} },
+		"no token":          func(c *consul.Config) { c.Token = "" },
+		"wrong token":       func(c *consul.Config) { c.Token = "11111111-2222-3333-4444-555555555555" },
+	} {
+		cfg := server.good
+		change(&cfg)
+		short, stop := context.WithTimeout(ctx, 2*time.Second)
+		err := connect(t, cfg).Health(short)
+		if err == nil {
+			t.Errorf("%s: the server answers", name)
+		} else if strings.Contains(err.Error(), "2222") {
+			t.Errorf("%s: the token is in the error: %v", name, err)
+		}
+		stop()
+	}
+
+	cfg := server.good
+	cfg.Token = server.restricted
+	s := connect(t, cfg)
+	// All that Contiv does it does below /contiv.io/, with this policy.
+	lead, err := objdb.Campaign(ctx, s, "/contiv.io/lock/x", "me", time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(ctx, objdb.Txn{If: []objdb.Cmp{lead.Fence()}, Then: []objdb.Op{objdb.Put("/contiv.io/a", nil), objdb.DeletePrefix("/contiv.io/b/")}}); err != nil {
+		t.Error(err)
+	}
+	if err := lead.Resign(ctx); err != nil {
+		t.Error(err)
+	}
+
+	// What it may not see must not look as if it did not exist.
+	if _, err := connect(t, server.good).Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put("/other/a", nil)}}); err != nil {
+		t.Fatal(err)
+	}
+	wantInvalid := func(what string, err error) {
+		t.Helper()
+		if !errs.Is(err, errs.Invalid) {
+			t.Errorf("%s without permission: %v, want an Invalid error", what, err)
+		}
+	}
+	_, err = s.Get(ctx, "/other/a")
+	wantInvalid("Get", err)
+	_, _, err = s.List(ctx, "/other/")
+	wantInvalid("List", err)
+	_, err = s.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put("/other/a", nil)}})
+	wantInvalid("Commit", err)
+	_, err = s.Commit(ctx, objdb.Txn{If: []objdb.Cmp{objdb.HasValue("/other/a", nil)}})
+	wantInvalid("comparison", err)
+	short, stop := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer stop()
+	for b := range s.Watch(short, "/other/") {
+		t.Errorf("Watch without permission delivers %+v", b)
+	}
+}
