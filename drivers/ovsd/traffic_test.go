@@ -1,0 +1,276 @@
+package ovsd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/drivers/contract"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// Real packets between two containers of this host, in both modes of the VXLAN bridge.
+func TestInsideTraffic(t *testing.T) {
+	dir, ok := inside()
+	if !ok {
+		return
+	}
+	for _, mode := range []string{"routing", "bridge"} {
+		t.Run(mode, func(t *testing.T) {
+			d, _ := runDriver(t, testConfig(dir)) // ends after the containers
+			global := contract.Global
+			global.FwdMode = mode
+			d.SetGlobal(global)
+			d.SetNetwork(contract.Network)
+			d.Complete()
+			client, server := newContainer(t, d, 1), newContainer(t, d, 2)
+			t.Run("policy ends a connection, and lets it go on", func(t *testing.T) { policyTraffic(t, d, client, server) })
+			t.Run("another address is not let through", func(t *testing.T) { spoofedTraffic(t, client, server) })
+			t.Run("rate", func(t *testing.T) { limitedTraffic(t, d, client, server) })
+		})
+	}
+}
+
+// container is a network namespace with an attached interface.
+type container struct {
+	netns string
+	ep    drivers.Endpoint
+}
+
+func newContainer(t *testing.T, d *Driver, i int) container {
+	t.Helper()
+	c := container{netns: newNetns(t), ep: contract.Endpoint(i)}
+	c.ep.Group = uint32(i)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	d.SetEndpoint(c.ep)
+	if _, err := d.Attach(ctx, drivers.Attachment{EndpointID: c.ep.ID, ContainerID: "c", IfName: "eth0", Netns: c.netns}, ofnet.VXLAN, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Realised(ctx, c.ep.ID); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Detach(context.WithoutCancel(ctx), c.ep.ID); err != nil {
+			t.Error(err)
+		}
+		d.RemoveEndpoint(c.ep.ID)
+	})
+	c.inside(t, func() error {
+		link, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		mac := net.HardwareAddr(c.ep.MAC[:])
+		return errors.Join(netlink.LinkSetHardwareAddr(link, mac), netlink.LinkSetUp(link), c.addAddr(c.ep.IPv4))
+	})
+	return c
+}
+
+func (c container) addAddr(a netip.Addr) error {
+	link, err := netlink.LinkByName("eth0")
+	if err != nil {
+		return err
+	}
+	return netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(24, 32)}})
+}
+
+// inside runs f in the container's network namespace, on a thread of its own.
+func (c container) inside(t *testing.T, f func() error) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		handle, err := ns.GetNS(c.netns)
+		if err == nil {
+			defer handle.Close()
+			err = handle.Set()
+		}
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// connect opens a TCP connection to a container that sends back what it gets.
+func connect(t *testing.T, from, to container) net.Conn {
+	t.Helper()
+	var listener net.Listener
+	to.inside(t, func() (err error) {
+		listener, err = net.Listen("tcp", to.ep.IPv4.String()+":80")
+		return err
+	})
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() { defer conn.Close(); _, _ = io.Copy(conn, conn) }()
+		}
+	}()
+	var conn net.Conn
+	from.inside(t, func() (err error) {
+		conn, err = net.DialTimeout("tcp", to.ep.IPv4.String()+":80", 20*time.Second)
+		return err
+	})
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// exchanged reports whether a byte comes back before long.
+func exchanged(t *testing.T, conn net.Conn, patience time.Duration) bool {
+	t.Helper()
+	b := []byte{1}
+	err := conn.SetDeadline(time.Now().Add(patience))
+	if err == nil {
+		_, err = conn.Write(b)
+	}
+	if err == nil {
+		_, err = io.ReadFull(conn, b)
+	}
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func policyTraffic(t *testing.T, d *Driver, client, server container) {
+	const brief, long = 200 * time.Millisecond, 20 * time.Second
+	conn := connect(t, client, server)
+	if !exchanged(t, conn, long) {
+		t.Fatal("no traffic without rules")
+	}
+	rule := drivers.Rule{Tenant: "default", Rule: ofnet.Rule{ID: "default:other", Priority: 1, SrcGroup: client.ep.Group, Proto: 17, Deny: true}}
+	d.SetRule(rule)
+	ready(t, d)
+	if !exchanged(t, conn, long) {
+		t.Error("a connection that no rule denies ended")
+	}
+	rule.ID, rule.Priority, rule.Proto, rule.DstGroup, rule.Flags = "default:tcp", 2, 6, server.ep.Group, "syn,!ack"
+	d.SetRule(rule)
+	ready(t, d)
+	// The datapath has its own copy of flows, and renews it a moment later.
+	eventually(t, func() bool { return !exchanged(t, conn, brief) })
+	d.RemoveRule(rule.ID)
+	ready(t, d)
+	if !exchanged(t, conn, long) {
+		t.Error("a connection that is allowed again does not go on")
+	}
+	d.RemoveRule("default:other")
+	ready(t, d)
+	if !exchanged(t, conn, long) {
+		t.Error("no traffic after all rules are gone")
+	}
+}
+
+func spoofedTraffic(t *testing.T, client, server container) {
+	const foreign = "10.1.1.77"
+	client.inside(t, func() error { return client.addAddr(netip.MustParseAddr(foreign)) })
+	got := receive(t, server)
+	for _, source := range []string{foreign, client.ep.IPv4.String()} {
+		send(t, client, source, server, 1, 1)
+	}
+	// Packets of one port stay in order: were the first let through, it came first.
+	if from := <-got; from.addr.Addr() != client.ep.IPv4 {
+		t.Errorf("a packet from %s arrived", from.addr)
+	}
+}
+
+type datagram struct {
+	addr netip.AddrPort
+	size int
+}
+
+// receive tells of what comes to a container by UDP, until the test ends.
+func receive(t *testing.T, c container) <-chan datagram {
+	t.Helper()
+	var conn *net.UDPConn
+	c.inside(t, func() (err error) {
+		conn, err = net.ListenUDP("udp4", &net.UDPAddr{IP: c.ep.IPv4.AsSlice(), Port: 9999})
+		return err
+	})
+	got := make(chan datagram, 1<<16)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 2048)
+		for {
+			n, from, err := conn.ReadFromUDPAddrPort(buf)
+			if err != nil {
+				return
+			}
+			got <- datagram{from, n}
+		}
+	}()
+	t.Cleanup(func() { conn.Close(); <-done })
+	return got
+}
+
+// send sends n datagrams of a size.
+func send(t *testing.T, from container, source string, to container, n, size int) {
+	t.Helper()
+	from.inside(t, func() error {
+		conn, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.ParseIP(source)}, &net.UDPAddr{IP: to.ep.IPv4.AsSlice(), Port: 9999})
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		for range n {
+			if _, err := conn.Write(make([]byte, size)); err != nil && !errors.Is(err, unix.ECONNREFUSED) {
+				return fmt.Errorf("send to %s: %w", to.ep.IPv4, err)
+			}
+		}
+		return nil
+	})
+}
+
+// limitedTraffic offers far more than a meter passes. How much passes in what time
+// depends on the machine only downwards.
+func limitedTraffic(t *testing.T, d *Driver, client, server container) {
+	const rate, burst, size = 2000, 200, 1000 // kbit/s, kbit, bytes
+	got := receive(t, server)
+	limited := client.ep
+	limited.QoS = ofnet.QoS{Rate: rate, Burst: burst}
+	send(t, client, client.ep.IPv4.String(), server, 1, 1) // resolves addresses
+	<-got
+	d.SetEndpoint(limited)
+	ready(t, d)
+	begin := time.Now()
+	for time.Since(begin) < time.Second {
+		send(t, client, client.ep.IPv4.String(), server, 20, size)
+		time.Sleep(5 * time.Millisecond)
+	}
+	d.SetEndpoint(client.ep)
+	ready(t, d)
+	elapsed := time.Since(begin).Seconds()
+	send(t, client, client.ep.IPv4.String(), server, 1, 7)
+	kbit := 0.0
+	for g := range got {
+		if g.size == 7 {
+			break
+		}
+		kbit += float64(g.size+42) * 8 / 1000
+	}
+	if most := 1.15*rate*elapsed + burst; kbit > most || kbit < rate/4 {
+		t.Errorf("%.0f kbit in %.2f s, expected at most %.0f", kbit, elapsed, most)
+	}
+	t.Logf("%.0f kbit in %.2f s through a meter of %d kbit/s", kbit, elapsed, rate)
+}
