@@ -15,26 +15,26 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build test test-long race fuzz bench demo demo-down lint deps fmt install install-files clean help
+.PHONY: build test test-long race fuzz bench demo demo-down lint deps consul fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
 	@mkdir -p $(BIN)
 	$(GO) build -ldflags "$$(scripts/version-flags)" -o $(BIN)/ ./cmd/... ./test/lab/contiv-lab
 
-test: deps build ## run all tests (as root), in less than 30 minutes
-	$(GO) run ./scripts/gotest -p $(JOBS) -timeout 25m $(PACKAGES)
+test: deps consul build ## run all tests (as root), in less than 30 minutes
+	$(GO) run ./scripts/gotest -alone /test/ -p $(JOBS) -timeout 25m $(PACKAGES)
 
 test-long: test race fuzz ## the same, then the race detector, long tests and fuzzing
 
-race: build ## run all tests with the race detector, long tests included
+race: consul build ## run all tests with the race detector, long tests included
 	scripts/deps long
-	CGO_ENABLED=1 CONTIV_LONG=1 $(GO) run ./scripts/gotest -race -p $(JOBS) -timeout 60m $(PACKAGES)
+	CGO_ENABLED=1 CONTIV_LONG=1 $(GO) run ./scripts/gotest -alone /test/ -race -p $(JOBS) -timeout 60m $(PACKAGES)
 
 fuzz: ## fuzz every target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)
 
-bench: deps build ## run the benchmarks
+bench: deps consul build ## run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 60m $(PACKAGES)
 
 demo: deps build ## bring up three hosts and show containers talking across them
@@ -48,10 +48,13 @@ lint: ## vet, staticcheck, gofumpt, the project's own rules
 	$(GO) tool staticcheck ./...
 	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
-	bash -n scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
+	bash -n scripts/consul scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
 
 deps: ## install the Debian packages that are missing
 	scripts/deps
+
+consul: ## build the Consul server that tests use into a cache, once
+	scripts/consul
 
 fmt: ## format the source
 	$(GO) tool gofumpt -w .

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"runtime/debug"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -46,7 +47,11 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics.MustRegister(driver.Collector(), agentCollector(ag))
 	checks := map[string]func() error{
-		"store":  func() error { return store.Health(ctx) },
+		"store": func() error {
+			soon, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			return store.Health(soon)
+		},
 		"agent":  ag.Ready,
 		"switch": driver.Ready,
 		"netmaster": func() error {

@@ -20,11 +20,11 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Limits of one call: its body in bytes, and its duration, which stays below what the
-// CNI binary waits.
+// Limits of one call: its body in bytes, and its duration. A runtime that is told soon
+// to try later does so; nine seconds are enough for another netmaster to take over.
 const (
 	maxBody     = 1 << 20
-	addTimeout  = 50 * time.Second
+	addTimeout  = 9 * time.Second
 	callTimeout = 25 * time.Second
 )
 
