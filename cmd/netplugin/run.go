@@ -84,6 +84,8 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: placer, Log: log.WithField("part", "cni"),
 		})
 		g.Go(func() error { return cni.Run(ctx, o.cniSocket) })
+	} else {
+		log.WithField("mode", o.network.Mode).Warn("this netplugin serves no container runtime in this mode; networks and endpoints of the store are realised")
 	}
 	log.WithFields(logrus.Fields{"host": o.host, "vtep": o.vtepIP, "ctrl": o.ctrlIP, "mode": o.network.Mode}).Info("netplugin started")
 	err = g.Wait()
