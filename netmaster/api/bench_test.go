@@ -98,3 +98,60 @@ func each(b *testing.B, clients, n int, do func(context.Context, int) error) {
 		b.Fatal(err)
 	}
 }
+
+// BenchmarkPutObjects measures the creation of objects over HTTP by 8 clients, with
+// their data on disk. The rules belong to a policy that one group is under.
+func BenchmarkPutObjects(b *testing.B) {
+	log := logrus.New()
+	log.SetLevel(logrus.ErrorLevel)
+	const clients = 8
+	put := func(b *testing.B, one func(c *client.Client, i int) error) {
+		url := apitest.Start(b, openEmbedded(b), apitest.Config(log))
+		c, err := client.New(client.Config{URLs: []string{url}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		ctx := b.Context()
+		_, err = client.Put(ctx, c, contivmodel.NetworkKind(), &contivmodel.Network{TenantName: "default", NetworkName: "n", Encap: "vxlan", Subnet: "10.1.1.0/24"})
+		if err == nil {
+			_, err = client.Put(ctx, c, contivmodel.PolicyKind(), &contivmodel.Policy{TenantName: "default", PolicyName: "p"})
+		}
+		if err == nil {
+			_, err = client.Put(ctx, c, contivmodel.EndpointGroupKind(), &contivmodel.EndpointGroup{
+				TenantName: "default", NetworkName: "n", GroupName: "g", Policies: []string{"p"},
+			})
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ResetTimer()
+		each(b, clients, b.N, func(_ context.Context, i int) error { return one(c, i) })
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "objects/s")
+	}
+	b.Run("networks", func(b *testing.B) {
+		put(b, func(c *client.Client, i int) error {
+			n := &contivmodel.Network{
+				TenantName: "default", NetworkName: fmt.Sprint("n", i), Encap: "vxlan", Subnet: fmt.Sprintf("11.%d.%d.0/29", i>>8&255, i&255),
+			}
+			_, err := client.Put(b.Context(), c, contivmodel.NetworkKind(), n)
+			return err
+		})
+	})
+	b.Run("groups", func(b *testing.B) {
+		put(b, func(c *client.Client, i int) error {
+			g := &contivmodel.EndpointGroup{TenantName: "default", NetworkName: "n", GroupName: fmt.Sprint("g", i)}
+			_, err := client.Put(b.Context(), c, contivmodel.EndpointGroupKind(), g)
+			return err
+		})
+	})
+	b.Run("rules", func(b *testing.B) {
+		put(b, func(c *client.Client, i int) error {
+			r := &contivmodel.Rule{
+				TenantName: "default", PolicyName: "p", RuleID: fmt.Sprint(i), Direction: "in", Action: "allow", Protocol: "tcp", Port: 1 + i%65535,
+			}
+			_, err := client.Put(b.Context(), c, contivmodel.RuleKind(), r)
+			return err
+		})
+	})
+}

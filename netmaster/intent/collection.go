@@ -31,9 +31,12 @@ type Collection interface {
 // amounts to, the object itself included. What they return as error leaves nothing
 // behind.
 type collection[T, O any] struct {
-	e      *Engine
-	kind   contivmodel.Kind[T, O]
-	rows   *table[string, T]
+	e    *Engine
+	kind contivmodel.Kind[T, O]
+	rows *table[string, T]
+	// alone keeps changes of this kind out of shared transactions: their rules look at
+	// what is committed only.
+	alone  bool
 	create func(x *tx, obj *T) error
 	update func(x *tx, old, obj *T) error
 	remove func(x *tx, obj *T) error
@@ -91,7 +94,7 @@ func (c *collection[T, O]) Put(ctx context.Context, key string, body []byte) (an
 // put creates or updates with an object that has been checked.
 func (c *collection[T, O]) put(ctx context.Context, obj *T) (*T, error) {
 	key := c.kind.Key(obj)
-	return submit[*T](ctx, c.e.writer, true, func(x *tx) (reply, error) {
+	return submit[*T](ctx, c.e.writer, c.alone, func(x *tx) (reply, error) {
 		var err error
 		if old, ok := c.rows.get(key); ok {
 			err = c.update(x, old, obj)

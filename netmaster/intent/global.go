@@ -13,7 +13,7 @@ import (
 
 func (e *Engine) globals() *collection[contivmodel.Global, contivmodel.GlobalOper] {
 	return &collection[contivmodel.Global, contivmodel.GlobalOper]{
-		e: e, kind: contivmodel.GlobalKind(), rows: e.model.globals,
+		e: e, kind: contivmodel.GlobalKind(), rows: e.model.globals, alone: true,
 		create: func(x *tx, g *contivmodel.Global) error { return setGlobal(x, g) },
 		update: updateGlobal,
 		remove: removeGlobal,
