@@ -219,12 +219,26 @@ func FuzzDecode(f *testing.F) {
 	f.Add("t:g", `{"tenantName":"t","groupName":"g","networkName":"n","policies":["a"],"ipPool":"10.1.1.1-10.1.1.2"}`)
 	f.Add("t", `{"tenantName":"t","defaultNetwork":"n"}`)
 	f.Add("global", `{"name":"global","vlans":"1-2","vxlans":"1-2","pvtSubnet":"172.19.0.0/16"}`)
+	f.Add("t:p:1", `{"tenantName":"t","policyName":"p","ruleId":"1","direction":"in","action":"allow","protocol":"17","fromIpAddress":"10.1.1.1/32"}`)
+	f.Add("t:s", `{"tenantName":"t","serviceName":"s","networkName":"n","ports":["80:80:tcp"],"selectors":["a=b"]}`)
+	f.Add("t:p", `{"tenantName":"t","profileName":"p","bandwidth":"10 Gbps","DSCP":1,"burst":2}`)
+	f.Add("h", `{"hostname":"h","routerip":"10.1.1.1-9/24","neighbor":"10.1.1.2"}`)
+	f.Add("aciGw", `{"name":"aciGw","enforcePolicies":"yes","includeCommonTenant":"no","physicalDomain":"d","nodeBindings":"topology/pod-1/node-1"}`)
 	f.Add("x", `[[[[`)
 	f.Fuzz(func(t *testing.T, key, body string) {
 		twice(t, TenantKind(), key, body)
 		twice(t, NetworkKind(), key, body)
 		twice(t, EndpointGroupKind(), key, body)
 		twice(t, GlobalKind(), key, body)
+		twice(t, NetprofileKind(), key, body)
+		twice(t, PolicyKind(), key, body)
+		twice(t, RuleKind(), key, body)
+		twice(t, AppProfileKind(), key, body)
+		twice(t, BgpKind(), key, body)
+		twice(t, ServiceLBKind(), key, body)
+		twice(t, ExtContractsGroupKind(), key, body)
+		twice(t, AciGwKind(), key, body)
+		twice(t, VolumeKind(), key, body)
 	})
 }
 
@@ -254,6 +268,18 @@ func twice[T, O any](t *testing.T, kind Kind[T, O], key, body string) {
 	}
 	if string(second) != string(text) {
 		t.Errorf("%s: %s became %s", kind.Type, text, second)
+	}
+}
+
+func TestBandwidth(t *testing.T) {
+	for s, want := range map[string]bool{
+		"10 Gbps": true, "10 Gb": true, "6gb": true, "4g": true, "20mbps": true, "1K": true, "1kbps": true, "5 M": true,
+		"Gbps": false, "0 Gbps": false, "10": false, "10 ms": false, " 10 Gbps": false, "10 kB": false, "010g": false, "10  g": false,
+		"10 {": false, "10 1": false, "10 }": false, "10bps": false, "10 gbs": false, "": false, "10 ": false, "-1g": false,
+	} {
+		if got := IsBandwidth(s); got != want {
+			t.Errorf("IsBandwidth(%q) = %v, want %v", s, got, want)
+		}
 	}
 }
 

@@ -23,6 +23,16 @@ type reference struct {
 	networks  map[string]string            // key → subnet
 	groups    map[string]string            // key → network key
 	endpoints map[string]map[string]string // network key → container → address
+	under     map[string]string            // group key → key of its policy, or ""
+	policies  map[string]bool
+	rules     map[string]refRule           // by key
+	vips      map[string]map[string]string // network key → service key → address
+}
+
+// refRule is what of a rule matters to others.
+type refRule struct {
+	policy, group, network string // keys; the last two may be empty
+	records                int    // per group under the policy
 }
 
 // subnets of the random networks; the first two overlap.
@@ -57,9 +67,10 @@ func TestRandomOperations(t *testing.T) {
 		defer func() { stop() }()
 		ref := &reference{
 			tenants: map[string]bool{"default": true}, networks: map[string]string{}, groups: map[string]string{},
-			endpoints: map[string]map[string]string{},
+			endpoints: map[string]map[string]string{}, under: map[string]string{}, policies: map[string]bool{}, rules: map[string]refRule{},
+			vips: map[string]map[string]string{},
 		}
-		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if rapid.IntRange(0, 15).Draw(t, "leader") == 0 {
 				stop()
 				e, _, stop = lead(t, store)
@@ -132,7 +143,11 @@ func (r *reference) step(t *rapid.T, e *Engine) (want, err error) {
 	group := tenant + ":" + rapid.SampledFrom([]string{"g1", "n2"}).Draw(t, "group")
 	no := fmt.Errorf("a refusal")
 	ctx := context.Background()
-	switch rapid.SampledFrom([]string{"tenant+", "tenant-", "net+", "net-", "group+", "group-", "ep+", "ep+", "ep+", "ep-", "ep-"}).Draw(t, "op") {
+	op := rapid.SampledFrom([]string{
+		"tenant+", "tenant-", "net+", "net-", "group+", "group+", "group-", "ep+", "ep+", "ep+", "ep-", "ep-",
+		"policy+", "policy+", "policy-", "rule+", "rule+", "rule-", "service+", "service-",
+	}).Draw(t, "op")
+	switch op {
 	case "tenant+":
 		if r.tenants[tenant] {
 			want = no
@@ -150,33 +165,43 @@ func (r *reference) step(t *rapid.T, e *Engine) (want, err error) {
 		if !r.mayHaveNetwork(tenant, net, subnet) {
 			want = no
 		}
-		pending = func() { r.networks[net], r.endpoints[net] = subnet, map[string]string{} }
+		pending = func() {
+			r.networks[net], r.endpoints[net], r.vips[net] = subnet, map[string]string{}, map[string]string{}
+		}
 		body, merr := json.Marshal(contivmodel.Network{TenantName: tenant, NetworkName: net[len(tenant)+1:], Subnet: subnet, Encap: "vlan"})
 		if merr != nil {
 			t.Fatal(merr)
 		}
 		_, err = e.networks().Put(ctx, net, body)
 	case "net-":
-		if r.networks[net] == "" || len(r.endpoints[net]) > 0 || r.hasGroups(net) {
+		if r.networks[net] == "" || len(r.endpoints[net]) > 0 || r.hasGroups(net) || len(r.vips[net]) > 0 || r.named(net) {
 			want = no
 		}
-		pending = func() { delete(r.networks, net); delete(r.endpoints, net) }
+		pending = func() { delete(r.networks, net); delete(r.endpoints, net); delete(r.vips, net) }
 		err = e.networks().Delete(ctx, net)
 	case "group+":
 		if old, exists := r.groups[group]; exists && old != net || !exists && (r.networks[net] == "" || r.networks[group] != "") {
 			want = no
 		}
-		pending = func() { r.groups[group] = net }
-		body, merr := json.Marshal(contivmodel.EndpointGroup{TenantName: tenant, GroupName: group[len(tenant)+1:], NetworkName: net[len(tenant)+1:]})
+		g := contivmodel.EndpointGroup{TenantName: tenant, GroupName: group[len(tenant)+1:], NetworkName: net[len(tenant)+1:]}
+		policy := ""
+		if rapid.Bool().Draw(t, "under a policy") {
+			policy, g.Policies = tenant+":p", []string{"p"}
+			if !r.policies[policy] {
+				want = no
+			}
+		}
+		pending = func() { r.groups[group], r.under[group] = net, policy }
+		body, merr := json.Marshal(g)
 		if merr != nil {
 			t.Fatal(merr)
 		}
 		_, err = e.groups().Put(ctx, group, body)
 	case "group-":
-		if r.groups[group] == "" {
+		if r.groups[group] == "" || r.named(group) {
 			want = no
 		}
-		pending = func() { delete(r.groups, group) }
+		pending = func() { delete(r.groups, group); delete(r.under, group) }
 		err = e.groups().Delete(ctx, group)
 	case "ep+":
 		return r.createEndpoint(t, e, tenant, net)
@@ -187,6 +212,12 @@ func (r *reference) step(t *rapid.T, e *Engine) (want, err error) {
 		}
 		pending = func() { delete(r.endpoints[net], c) }
 		_, err = e.DeleteEndpoint(ctx, masterapi.DeleteEndpointRequest{TenantName: tenant, NetworkName: net[len(tenant)+1:], EndpointID: c})
+	case "policy+", "policy-":
+		return r.changePolicy(e, tenant, op == "policy+")
+	case "rule+", "rule-":
+		return r.changeRule(t, e, tenant, op == "rule+")
+	case "service+", "service-":
+		return r.changeService(t, e, tenant, net, op == "service+")
 	}
 	return want, err
 }
@@ -199,7 +230,7 @@ func (r *reference) owns(tenant string) bool {
 			}
 		}
 	}
-	return false
+	return r.policies[tenant+":p"]
 }
 
 func (r *reference) mayHaveNetwork(tenant, net, subnet string) bool {
@@ -234,10 +265,7 @@ func (r *reference) createEndpoint(t *rapid.T, e *Engine, tenant, net string) (w
 	if subnet == "" {
 		want = fmt.Errorf("no such network")
 	} else {
-		taken := map[string]bool{}
-		for _, a := range r.endpoints[net] {
-			taken[a] = true
-		}
+		taken := r.taken(net)
 		hosts := usable(subnet)
 		if rapid.Bool().Draw(t, "wants an address") {
 			addr = rapid.SampledFrom(append(hosts, "10.1.1.0", "192.0.2.1")).Draw(t, "address")
@@ -248,12 +276,7 @@ func (r *reference) createEndpoint(t *rapid.T, e *Engine, tenant, net string) (w
 				want = fmt.Errorf("address not available")
 			}
 		} else {
-			for _, a := range hosts {
-				if addr == "" && !taken[a] {
-					addr = a
-				}
-			}
-			if addr == "" {
+			if addr = r.lowest(net); addr == "" {
 				want = fmt.Errorf("exhausted")
 			}
 		}
@@ -286,9 +309,16 @@ func (r *reference) compare(t *rapid.T, e *Engine) {
 			}
 		}
 	}
-	got := []int{len(m.tenants.base), len(m.networks.base), len(m.groups.base), len(m.endpoints.base), len(m.addrs.base)}
-	want := []int{len(r.tenants), len(r.networks), len(r.groups), eps, eps}
+	vips := 0
+	for _, of := range r.vips {
+		vips += len(of)
+	}
+	got := []int{
+		len(m.tenants.base), len(m.networks.base), len(m.groups.base), len(m.endpoints.base), len(m.addrs.base),
+		len(m.policies.base), len(m.rules.base), len(m.ruleRecs.base), len(m.services.base), len(m.svcRecs.base),
+	}
+	want := []int{len(r.tenants), len(r.networks), len(r.groups), eps, eps + vips, len(r.policies), len(r.rules), r.records(), vips, vips}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Fatalf("tenants, networks, groups, endpoints, claims: %v, expected %v", got, want)
+		t.Fatalf("tenants, networks, groups, endpoints, claims, policies, rules, rule records, services, service records: %v, expected %v", got, want)
 	}
 }

@@ -1,0 +1,167 @@
+package intent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"pgregory.net/rapid"
+
+	"github.com/contiv/netplugin/contivmodel"
+)
+
+func (r *reference) changePolicy(e *Engine, tenant string, add bool) (want, err error) {
+	key := tenant + ":p"
+	if add {
+		if !r.tenants[tenant] {
+			want = fmt.Errorf("no such tenant")
+		}
+		pending = func() { r.policies[key] = true }
+		_, err = e.policies().Put(context.Background(), key, fmt.Appendf(nil, `{"tenantName":%q,"policyName":"p"}`, tenant))
+		return want, err
+	}
+	if !r.policies[key] {
+		want = fmt.Errorf("no such policy")
+	}
+	for _, p := range r.under {
+		if p == key {
+			want = fmt.Errorf("in use")
+		}
+	}
+	pending = func() {
+		delete(r.policies, key)
+		for id, rule := range r.rules {
+			if rule.policy == key {
+				delete(r.rules, id)
+			}
+		}
+	}
+	return want, e.policies().Delete(context.Background(), key)
+}
+
+func (r *reference) changeRule(t *rapid.T, e *Engine, tenant string, add bool) (want, err error) {
+	id := rapid.SampledFrom([]string{"1", "2"}).Draw(t, "rule")
+	key := tenant + ":p:" + id
+	_, exists := r.rules[key]
+	if !add {
+		if !exists {
+			want = fmt.Errorf("no such rule")
+		}
+		pending = func() { delete(r.rules, key) }
+		return want, e.rules().Delete(context.Background(), key)
+	}
+	body := contivmodel.Rule{TenantName: tenant, PolicyName: "p", RuleID: id, Direction: "in", Action: "allow"}
+	rule := refRule{policy: tenant + ":p", records: 1}
+	if exists || !r.policies[rule.policy] {
+		want = fmt.Errorf("exists, or there is no policy")
+	}
+	switch rapid.IntRange(0, 2).Draw(t, "names") {
+	case 1:
+		body.FromEndpointGroup, rule.group = "g1", tenant+":g1"
+		if r.groups[rule.group] == "" {
+			want = fmt.Errorf("no such group")
+		}
+	case 2:
+		body.FromNetwork, rule.network = "n1", tenant+":n1"
+		if r.networks[rule.network] == "" {
+			want = fmt.Errorf("no such network")
+		}
+	}
+	if rapid.Bool().Draw(t, "has a port") {
+		body.Protocol, body.Port, rule.records = "udp", 53, 2
+	}
+	text, merr := json.Marshal(body)
+	if merr != nil {
+		t.Fatal(merr)
+	}
+	pending = func() { r.rules[key] = rule }
+	_, err = e.rules().Put(context.Background(), key, text)
+	return want, err
+}
+
+func (r *reference) changeService(t *rapid.T, e *Engine, tenant, net string, add bool) (want, err error) {
+	key := tenant + ":s"
+	had := ""
+	for n, of := range r.vips {
+		if of[key] != "" {
+			had = n
+		}
+	}
+	if !add {
+		if had == "" {
+			want = fmt.Errorf("no such service")
+		}
+		pending = func() { delete(r.vips[had], key) }
+		return want, e.services().Delete(context.Background(), key)
+	}
+	addr := r.lowest(net)
+	switch {
+	case r.networks[net] == "":
+		want = fmt.Errorf("no such network")
+	case had == net:
+		addr = r.vips[net][key]
+	case addr == "":
+		want = fmt.Errorf("exhausted")
+	}
+	pending = func() {
+		if had != "" {
+			delete(r.vips[had], key)
+		}
+		r.vips[net][key] = addr
+	}
+	obj, err := e.services().Put(context.Background(), key, fmt.Appendf(nil,
+		`{"tenantName":%q,"serviceName":"s","networkName":%q,"ports":["80:80:TCP"],"selectors":["a=b"]}`, tenant, net[len(tenant)+1:]))
+	if err == nil && want == nil {
+		if vip := e.model.svcRecs.base["s:"+tenant].v.IPAddress; vip != addr {
+			t.Fatalf("%v got %s, expected %s", obj, vip, addr)
+		}
+	}
+	return want, err
+}
+
+// named reports whether a rule names a group or network.
+func (r *reference) named(key string) bool {
+	for _, rule := range r.rules {
+		if rule.group == key || rule.network == key {
+			return true
+		}
+	}
+	return false
+}
+
+// lowest is the lowest free address of a network, or "".
+func (r *reference) lowest(net string) string {
+	if r.networks[net] == "" {
+		return ""
+	}
+	taken := r.taken(net)
+	for _, a := range usable(r.networks[net]) {
+		if !taken[a] {
+			return a
+		}
+	}
+	return ""
+}
+
+func (r *reference) taken(net string) map[string]bool {
+	taken := map[string]bool{}
+	for _, of := range []map[string]string{r.endpoints[net], r.vips[net]} {
+		for _, a := range of {
+			taken[a] = true
+		}
+	}
+	return taken
+}
+
+// records is how many rule records there should be.
+func (r *reference) records() int {
+	n := 0
+	for _, rule := range r.rules {
+		for _, p := range r.under {
+			if p == rule.policy {
+				n += rule.records
+			}
+		}
+	}
+	return n
+}
