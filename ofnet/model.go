@@ -78,7 +78,7 @@ type Endpoint struct {
 // QoS limits and marks what a container sends. The zero value does neither.
 type QoS struct {
 	Rate  uint32 // kbit/s; 0 = no limit
-	Burst uint32 // kbit above it; 0 = what the switch thinks fit
+	Burst uint32 // kbit above it; at least 250 ms of Rate are taken
 	DSCP  uint8  // 0–63 (RFC 2474); 0 leaves the container's own
 }
 

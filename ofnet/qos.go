@@ -16,10 +16,12 @@ func (q QoS) meters(e Endpoint) []of.Meter {
 	if !e.Local() || q.Rate == 0 {
 		return nil
 	}
-	m := of.Meter{ID: e.Port, Flags: of.MeterKbps}
-	if q.Burst != 0 {
-		m.Flags |= of.MeterBurst
-	}
-	m.Bands = of.NewBands().Drop(q.Rate, q.Burst)
-	return []of.Meter{m}
+	return []of.Meter{{
+		ID: e.Port, Flags: of.MeterKbps | of.MeterBurst, Bands: of.NewBands().Drop(q.Rate, max(q.Burst, q.Rate/leastBurst, 1)),
+	}}
 }
+
+// leastBurst is the part of a second that a meter lets through at once, at least. TCP
+// waits 200 ms or more after a loss (RFC 6298 says 1 s, kernels do 200 ms): a meter that
+// cannot save up that long gives TCP a fraction of the rate only.
+const leastBurst = 4

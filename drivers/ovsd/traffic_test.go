@@ -245,7 +245,7 @@ func send(t *testing.T, from container, source string, to container, n, size int
 // limitedTraffic offers far more than a meter passes. How much passes in what time
 // depends on the machine only downwards.
 func limitedTraffic(t *testing.T, d *Driver, client, server container) {
-	const rate, burst, size = 2000, 200, 1000 // kbit/s, kbit, bytes
+	const rate, burst, size = 2000, 600, 1000 // kbit/s, kbit, bytes
 	got := receive(t, server)
 	limited := client.ep
 	limited.QoS = ofnet.QoS{Rate: rate, Burst: burst}
