@@ -2,7 +2,11 @@ package lab
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+
+	"github.com/contiv/netplugin/utils/errs"
 )
 
 // each lists something of every master, joined by commas.
@@ -14,10 +18,14 @@ func (l *Lab) each(format func(h *Host) string) string {
 	return strings.Join(all, ",")
 }
 
-// storeEndpoints are the client URLs of every member of the store; h's own member,
-// if it has one, comes first.
-func (h *Host) storeEndpoints() string {
-	url := func(m *Host) string { return fmt.Sprintf("http://%s:2379", m.ControlIP()) }
+// storeFlags say where the store is: the client URLs of every member of it; h's own
+// member, if it has one, comes first.
+func (h *Host) storeFlags() []string {
+	flag, port := "--etcd-endpoints", 2379
+	if h.lab.cfg.Store == StoreConsul {
+		flag, port = "--consul-endpoints", 8500
+	}
+	url := func(m *Host) string { return fmt.Sprintf("http://%s:%d", m.ControlIP(), port) }
 	all := []string{}
 	for _, m := range h.lab.Masters() {
 		if m == h {
@@ -26,7 +34,7 @@ func (h *Host) storeEndpoints() string {
 			all = append(all, url(m))
 		}
 	}
-	return strings.Join(all, ",")
+	return []string{flag, strings.Join(all, ",")}
 }
 
 func (l *Lab) initialCluster() string {
@@ -39,8 +47,8 @@ func (h *Host) netmasterArgs() []string {
 		"netmaster", "--mode", c.Mode, "--netmode", c.NetMode, "--fwdmode", c.FwdMode,
 		"--internal-address", h.ControlIP() + ":9999", "--log-level", c.LogLevel,
 	}
-	if c.Store == StoreEtcd {
-		return append(args, "--etcd-endpoints", h.storeEndpoints())
+	if c.Store != StoreEmbedded {
+		return append(args, h.storeFlags()...)
 	}
 	args = append(
 		args, "--store", "embedded", "--store-dir", "/var/lib/contiv/etcd",
@@ -60,8 +68,9 @@ func (h *Host) netpluginArgs() []string {
 	args := []string{
 		"netplugin", "--mode", c.Mode, "--netmode", c.NetMode, "--fwdmode", c.FwdMode,
 		"--host", h.Name, "--ctrl-ip", h.ControlIP(), "--vtep-ip", h.VTEPIP(),
-		"--etcd-endpoints", h.storeEndpoints(), "--log-level", c.LogLevel,
+		"--log-level", c.LogLevel,
 	}
+	args = append(args, h.storeFlags()...)
 	if c.NetMode == "vlan" {
 		args = append(args, "--vlan-uplinks", "eth2")
 	}
@@ -76,4 +85,34 @@ func (h *Host) etcdArgs() []string {
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 		"--initial-cluster", h.lab.initialCluster(), "--initial-cluster-state", "new",
 	}
+}
+
+// consulBinary is where scripts/consul puts the server.
+func consulBinary() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", errs.New(errs.NotFound, "where Consul was built: %w", err)
+	}
+	return filepath.Join(cache, "contiv", "consul-1.20.6", "consul"), nil
+}
+
+func (h *Host) consulArgs() []string {
+	binary, err := consulBinary()
+	if err != nil {
+		binary = consul // findPrograms has told
+	}
+	args := []string{
+		binary, "agent", "-server", fmt.Sprintf("-bootstrap-expect=%d", h.lab.cfg.Masters),
+		"-node", h.Name, "-data-dir", "/var/lib/consul/lab", "-bind", h.ControlIP(),
+		"-client", h.ControlIP() + " 127.0.0.1", "-log-level", "warn",
+		"-hcl", "disable_update_check = true",
+		"-hcl", "performance { raft_multiplier = 1 }",
+		"-hcl", "ports { dns = -1, grpc = -1, grpc_tls = -1, serf_wan = -1 }",
+	}
+	for _, m := range h.lab.Masters() {
+		if m != h {
+			args = append(args, "-retry-join", m.ControlIP())
+		}
+	}
+	return append(args, "-retry-interval", "1s")
 }

@@ -23,7 +23,7 @@ type Config struct {
 	Masters int    `json:"masters"` // hosts 1…Masters run netmaster; default 1
 	NetMode string `json:"netmode"` // vxlan (default) | vlan
 	FwdMode string `json:"fwdmode"` // routing | bridge; default routing with vxlan, bridge with vlan
-	Store   string `json:"store"`   // embedded (default): etcd in netmaster | etcd: Debian's, on the masters' hosts
+	Store   string `json:"store"`   // embedded (default): etcd in netmaster | etcd: Debian's | consul, both on the masters' hosts
 	Mode    string `json:"mode"`    // plugin mode of the daemons; default kubernetes
 	// Bare brings up hosts with Open vSwitch only.
 	Bare bool `json:"bare,omitempty"`
@@ -39,6 +39,7 @@ type Config struct {
 const (
 	StoreEmbedded = "embedded"
 	StoreEtcd     = "etcd"
+	StoreConsul   = "consul"
 )
 
 // withDefaults fills in what is not given and refuses what cannot be.
@@ -80,8 +81,8 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("fwdmode %q: expected routing or bridge", c.FwdMode)
 	case c.NetMode == "vxlan" && c.FwdMode == "bridge":
 		return invalid("fwdmode bridge cannot be used with netmode vxlan: expected routing")
-	case c.Store != StoreEmbedded && c.Store != StoreEtcd:
-		return invalid("store %q: expected %s or %s", c.Store, StoreEmbedded, StoreEtcd)
+	case c.Store != StoreEmbedded && c.Store != StoreEtcd && c.Store != StoreConsul:
+		return invalid("store %q: expected %s, %s or %s", c.Store, StoreEmbedded, StoreEtcd, StoreConsul)
 	case c.Dir == "":
 		return invalid("the lab needs a directory")
 	}
@@ -114,6 +115,15 @@ func (c Config) findPrograms() error {
 	needed := []string{"ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovsdb-tool", "ethtool"}
 	if c.Store == StoreEtcd {
 		needed = append(needed, "etcd")
+	}
+	if c.Store == StoreConsul {
+		binary, err := consulBinary()
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(binary); err != nil {
+			return errs.New(errs.NotFound, "program %s is missing: run make consul", binary)
+		}
 	}
 	for _, name := range needed {
 		if !inHostPath(name) {

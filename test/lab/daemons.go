@@ -22,6 +22,7 @@ const (
 	netmaster   = "netmaster"
 	netplugin   = "netplugin"
 	etcd        = "etcd"
+	consul      = "consul"
 	ovs         = "ovs"
 	ovsdbServer = "ovsdb-server"
 	vswitchd    = "ovs-vswitchd"
@@ -34,8 +35,11 @@ func (h *Host) Daemons() []string {
 		return list
 	}
 	if h.Number <= c.Masters {
-		if c.Store == StoreEtcd {
+		switch c.Store {
+		case StoreEtcd:
 			list = append(list, etcd)
+		case StoreConsul:
+			list = append(list, consul)
 		}
 		list = append(list, netmaster)
 	}
@@ -122,7 +126,7 @@ func (h *Host) RestartDaemon(ctx context.Context, name string, signal syscall.Si
 	return h.StartDaemon(ctx, name)
 }
 
-// daemon is the command line of a Contiv daemon or of etcd.
+// daemon is the command line of a Contiv daemon or of its store.
 func (h *Host) daemon(name string) hostinit.Daemon {
 	d := hostinit.Daemon{Name: name, Log: logPath(name)}
 	switch name {
@@ -132,6 +136,8 @@ func (h *Host) daemon(name string) hostinit.Daemon {
 		d.Args = h.netpluginArgs()
 	case etcd:
 		d.Args = h.etcdArgs()
+	case consul:
+		d.Args = h.consulArgs()
 	}
 	return d
 }
@@ -162,6 +168,8 @@ func (h *Host) probe(ctx context.Context, daemon string) error {
 		return h.ask(ctx, "http://127.0.0.1:9999/readyz")
 	case netplugin:
 		return h.ask(ctx, "http://127.0.0.1:9090/readyz")
+	case consul:
+		return h.ask(ctx, "http://127.0.0.1:8500/v1/kv/?keys&consistent") // needs a leader
 	}
 	return h.ask(ctx, "http://127.0.0.1:2379/health") // etcd
 }

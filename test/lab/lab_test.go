@@ -31,7 +31,7 @@ func TestConfig(t *testing.T) {
 		{"netmode", func(c *lab.Config) { c.NetMode = "gre" }, `netmode "gre": expected vxlan or vlan`},
 		{"fwdmode", func(c *lab.Config) { c.FwdMode = "nat" }, `fwdmode "nat": expected routing or bridge`},
 		{"vxlan bridge", func(c *lab.Config) { c.FwdMode = "bridge" }, "fwdmode bridge cannot be used with netmode vxlan"},
-		{"store", func(c *lab.Config) { c.Store = "consul" }, `store "consul": expected embedded or etcd`},
+		{"store", func(c *lab.Config) { c.Store = "redis" }, `store "redis": expected embedded, etcd or consul`},
 		{"no directory", func(c *lab.Config) { c.Dir = "" }, "needs a directory"},
 		{"no binaries", func(c *lab.Config) { c.Bare = false }, "netmaster is missing: run make build"},
 		{"no init", func(c *lab.Config) { c.Init = "" }, "contiv-lab is missing: run make build"},

@@ -15,7 +15,7 @@ import (
 // memory and gone with it.
 func privateDirs() []string {
 	return []string{
-		"/var/log", "/var/lib/contiv", "/var/lib/etcd", "/var/lib/docker", "/var/lib/containerd",
+		"/var/log", "/var/lib/contiv", "/var/lib/etcd", "/var/lib/consul", "/var/lib/docker", "/var/lib/containerd",
 		"/var/lib/cni", "/var/lib/kubelet", "/var/contiv", "/etc/openvswitch", "/etc/contiv",
 		"/etc/cni", "/etc/docker", "/opt/cni",
 	}

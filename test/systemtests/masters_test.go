@@ -116,22 +116,29 @@ func TestThreeMasters(t *testing.T) {
 	})
 }
 
-// TestExternalStore: the store is an etcd of its own, which may be away for a while.
+// TestExternalStore: the store is an etcd, or Consul, of its own, which may be away for a
+// while.
 func TestExternalStore(t *testing.T) {
-	c := up(t, lab.Config{Hosts: 2, Store: lab.StoreEtcd})
+	for _, store := range []string{lab.StoreEtcd, lab.StoreConsul} {
+		t.Run(store, func(t *testing.T) { testExternalStore(t, store) })
+	}
+}
+
+func testExternalStore(t *testing.T, store string) {
+	c := up(t, lab.Config{Hosts: 2, Store: store})
 	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254")
 	c.attach("host1", "a", "net")
 	b := c.attach("host2", "b", "net")
 	c.reaches("a", b.IPv4)
 	noneLost := c.watch("a", b.IPv4)
 	h := c.Hosts()[0]
-	if err := h.StopDaemon(t.Context(), "etcd", syscall.SIGKILL); err != nil {
+	if err := h.StopDaemon(t.Context(), store, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := c.NetctlOutput(t.Context(), "net", "create", "none", "--subnet=30.1.1.0/24"); err == nil {
 		t.Errorf("a network was created without a store: %s", out)
 	}
-	if err := h.StartDaemon(t.Context(), "etcd"); err != nil {
+	if err := h.StartDaemon(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
 	c.eventually("create a network", func() error {

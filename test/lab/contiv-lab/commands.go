@@ -87,7 +87,7 @@ func upCommand(bin string) *cli.Command {
 			&cli.IntFlag{Name: "masters", Value: 1, Usage: "number of hosts that run netmaster, from host1 on"},
 			&cli.StringFlag{Name: "netmode", Value: "vxlan", Usage: "vxlan or vlan"},
 			&cli.StringFlag{Name: "fwdmode", Usage: "routing or bridge; by default routing for vxlan, bridge for vlan"},
-			&cli.StringFlag{Name: "store", Value: lab.StoreEmbedded, Usage: "embedded, or etcd for a separate one"},
+			&cli.StringFlag{Name: "store", Value: lab.StoreEmbedded, Usage: "embedded, or etcd or consul for a separate one"},
 			&cli.StringFlag{Name: "bin", Value: bin, Usage: "directory of the binaries"},
 			&cli.StringFlag{Name: "log-level", Value: "INFO", Usage: "of netmaster and netplugin"},
 			&cli.BoolFlag{Name: "bare", Usage: "hosts with Open vSwitch only, no Contiv"},
@@ -212,7 +212,7 @@ func signalFlag() cli.Flag {
 func restartCommand() *cli.Command {
 	return &cli.Command{
 		Name: "restart", Usage: "end a daemon, start it again and wait until it is ready",
-		ArgsUsage: "HOST netplugin|netmaster|ovs|etcd", Flags: []cli.Flag{signalFlag()},
+		ArgsUsage: "HOST netplugin|netmaster|ovs|etcd|consul", Flags: []cli.Flag{signalFlag()},
 		Action: action([]string{"HOST", "DAEMON"}, func(ctx context.Context, l *lab.Lab, c *cli.Command, args []string) error {
 			signal, h, err := target(l, c, args[0])
 			if err != nil {
