@@ -1,7 +1,8 @@
 // Package objdb is the only door to the cluster store. It defines what Contiv needs
 // of a key-value store and nothing more; the packages below it provide that contract
-// on etcd v3 (objdb/etcd), on an etcd inside the process (objdb/embedded) and on a
-// map (objdb/memory, for unit tests). One suite, objdb/contract, holds them all to it.
+// on etcd v3 (objdb/etcd), on an etcd inside the process (objdb/embedded), on Consul
+// (objdb/consul) and on a map (objdb/memory, for unit tests). One suite, objdb/contract,
+// holds them all to it; objdb/open opens the one that a daemon's options name.
 //
 // Keys are slash-separated paths that begin with "/" on every backend. Values are
 // opaque bytes, at most MaxValue long.
@@ -13,7 +14,9 @@
 // their revisions, each revision whole. When the store can no longer deliver the
 // changes (compaction, a long outage) Watch re-lists by itself and sends another
 // snapshot, so a consumer that treats a snapshot as "this and nothing else exists"
-// is right in every case and never misses a change.
+// is right in every case and never misses a change. A store without history (Consul)
+// makes one batch of changes that follow each other quickly, without what later ones of
+// them undid.
 //
 // # Writing
 //
@@ -164,7 +167,8 @@ type Store interface {
 	// then the channel is closed. It never ends for another reason: store outages are
 	// waited for.
 	Watch(ctx context.Context, prefix string) <-chan Batch
-	// Grant creates a lease that this process keeps alive.
+	// Grant creates a lease that this process keeps alive. A store may round ttl up
+	// (etcd: to seconds, Consul: to 10 s).
 	Grant(ctx context.Context, ttl time.Duration) (Lease, error)
 	// Health returns nil when the store answers, or why it does not, in one line.
 	Health(ctx context.Context) error
