@@ -118,7 +118,7 @@ func TestMuteAgent(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	cfg := apitest.Config(apitest.Log(t))
-	cfg.RequestTimeout = time.Second
+	cfg.RequestTimeout = 3 * time.Second
 	cfg.AgentPort = agent(t, func(http.ResponseWriter, *http.Request) {
 		once.Do(func() { close(asked) })
 		<-release

@@ -282,7 +282,7 @@ func TestRules(t *testing.T) {
 }
 
 // TestPoliciesInACI checks that in ACI mode, where the fabric enforces policies, there
-// are no rule records.
+// are no rule records, and that nobody is told that app profiles have been applied.
 func TestPoliciesInACI(t *testing.T) {
 	store := memory.New()
 	cfg := apitest.Config(apitest.Log(t))
@@ -293,6 +293,7 @@ func TestPoliciesInACI(t *testing.T) {
 		put(policyPath, "p1", `"policyName":"p1"`),
 		group("web", `,"policies":["p1"]`),
 		rule("p1", "1", `,"direction":"in","action":"allow"`),
+		refused(put(appPath, "shop", `"appProfileName":"shop","endpointGroups":["web"]`), `~does not drive the ACI gateway`),
 	})
 	if got := records(t, store); len(got) != 0 {
 		t.Errorf("records %v", got)

@@ -15,6 +15,9 @@
 // what those before it have planned, so two of them cannot take the same address. If
 // the shared transaction is refused they are tried again one by one.
 //
+// A change that is larger than a store transaction is written down first, decided by
+// one small transaction, and then carried out, by the next leader if need be (large.go).
+//
 // # Fences
 //
 // Every transaction compares two things. The leader's fence holds only while this
@@ -32,6 +35,11 @@
 // in use. Not stored, but derived: the links from a tenant or network to what stands
 // on it, numbers of endpoints and addresses, tags in use. So a parent is not written
 // when a child comes, and the two cannot disagree.
+//
+// Stored although they follow from other records, because agents read them: the rules
+// that agents enforce (from rules and groups) and the providers of services (from
+// labels of endpoints). They are written in the transaction that changes what they
+// follow from, and a new leader computes them again and puts right what differs.
 //
 // # Kinds
 //

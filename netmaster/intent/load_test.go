@@ -106,6 +106,59 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// TestUnreadableDerived checks that a leader starts, and keeps what may be right, when
+// rules, groups, rule records, services or provider lists cannot be read.
+func TestUnreadableDerived(t *testing.T) {
+	store := memory.New()
+	e, _, stop := lead(t, store)
+	e.mustNetwork(t, "n", "10.1.1.0/24")
+	e.mustPut(t, e.policies(), "default:p", `{"tenantName":"default","policyName":"p"}`)
+	for _, g := range []string{"g", "h", "i"} {
+		e.mustPut(t, e.groups(), "default:"+g, `{"tenantName":"default","networkName":"n","groupName":"`+g+`","policies":["p"]}`)
+	}
+	for _, r := range []string{"1", "2"} {
+		e.mustPut(t, e.rules(), "default:p:"+r, `{"tenantName":"default","policyName":"p","ruleId":"`+r+`","direction":"in","action":"deny"}`)
+	}
+	for _, s := range []string{"s", "u"} {
+		e.mustPut(t, e.services(), "default:"+s,
+			`{"tenantName":"default","networkName":"n","serviceName":"`+s+`","ports":["80:80:TCP"],"selectors":["a=b"]}`)
+	}
+	stop()
+	record := func(group, rule string) string {
+		return state.PolicyRuleRoot + "default:" + group + ":default:p:default:p:" + rule + ":inRx"
+	}
+	put(t, store,
+		state.ModelRoot+"rule/default:p:1", `{`,
+		state.ModelRoot+"endpointGroup/default:h", `{`,
+		record("g", "2"), `{`,
+		state.ServiceLBRoot+"s:default", `{`,
+		state.ProviderRoot+"u:default", `{`,
+	)
+	before, _, err := store.List(t.Context(), state.StateRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _, stop = lead(t, store)
+	defer stop()
+	after, _, err := store.List(t.Context(), state.StateRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("records (-before +after):\n%s", diff)
+	}
+	if _, err := e.rules().Put(t.Context(), "default:p:3",
+		[]byte(`{"tenantName":"default","policyName":"p","ruleId":"3","direction":"in","action":"deny"}`)); err != nil {
+		t.Error(err)
+	}
+	if err := e.rules().Delete(t.Context(), "default:p:2"); err == nil {
+		// Its unreadable record is not known to be its own, and stays.
+		if _, err := store.Get(t.Context(), record("g", "2")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestIPv6GoesOn checks that a new leader does not hand out again what was handed out
 // last.
 func TestIPv6GoesOn(t *testing.T) {

@@ -3,7 +3,9 @@ package intent
 import (
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/state"
 )
 
@@ -35,16 +37,38 @@ func (l *loader) wrongRules() []step {
 	}
 	var steps []step
 	for id, rec := range want {
+		if m.unreadable[state.PolicyRuleRoot+id] != "" {
+			continue
+		}
 		if old, ok := m.ruleRecs.base[id]; !ok || *old.v != rec {
 			l.log.WithField("rule", id).Error("writing a rule record anew that is not what its rule says")
 			steps = append(steps, func(x *tx) { x.ruleRecs.put(x, id, &rec) })
 		}
 	}
 	for id := range m.ruleRecs.base {
-		if _, ok := want[id]; !ok {
+		if _, ok := want[id]; !ok && !l.unknownRule(id) {
 			l.log.WithField("rule", id).Error("removing a rule record that belongs to no rule")
 			steps = append(steps, func(x *tx) { x.ruleRecs.del(x, id) })
 		}
 	}
 	return steps
+}
+
+// unknownRule reports whether nobody can tell if a rule record is right, because its
+// rule or its group cannot be read. Such a record stays: it may deny something.
+func (l *loader) unknownRule(id string) bool {
+	parts := strings.Split(id, ":") // tenant, group, tenant, policy, tenant, policy, rule, name
+	if len(parts) != 8 {
+		return false
+	}
+	for _, key := range []string{
+		objPrefix(contivmodel.RuleKind()) + strings.Join(parts[4:7], ":"),
+		objPrefix(contivmodel.EndpointGroupKind()) + modelKey(parts[0], parts[1]),
+		state.GroupRoot + state.GroupID(parts[1], parts[0]),
+	} {
+		if l.model.unreadable[key] != "" {
+			return true
+		}
+	}
+	return false
 }

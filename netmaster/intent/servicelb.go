@@ -212,6 +212,9 @@ func (l *loader) wrongServices() []step {
 		id := serviceID(s)
 		r, ok := m.svcRecs.base[id]
 		log := l.log.WithField("service", id)
+		if m.unreadable[state.ServiceLBRoot+id] != "" || m.unreadable[state.ProviderRoot+id] != "" {
+			continue
+		}
 		if !ok {
 			log.Error("a service has no record, giving it a new one")
 			steps = append(steps, func(x *tx) {
