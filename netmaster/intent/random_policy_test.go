@@ -119,14 +119,64 @@ func (r *reference) changeService(t *rapid.T, e *Engine, tenant, net string, add
 	return want, err
 }
 
-// named reports whether a rule names a group or network.
+// named reports whether a rule names a group or network, or an app profile a group.
 func (r *reference) named(key string) bool {
 	for _, rule := range r.rules {
 		if rule.group == key || rule.network == key {
 			return true
 		}
 	}
+	for _, group := range r.apps {
+		if group == key {
+			return true
+		}
+	}
 	return false
+}
+
+// addThing creates, or again creates, what groups may use. Contracts groups cannot be
+// created again.
+func (r *reference) addThing(tenant, what string, coll Collection, fields string) (want, err error) {
+	key := tenant + ":x"
+	if !r.tenants[tenant] || what == "contracts" && r.things[what+" "+key] {
+		want = fmt.Errorf("no tenant, or exists")
+	}
+	pending = func() { r.things[what+" "+key] = true }
+	_, err = coll.Put(context.Background(), key, fmt.Appendf(nil, `{"tenantName":%q,%s}`, tenant, fields))
+	return want, err
+}
+
+func (r *reference) removeThing(tenant, what string, coll Collection) (want, err error) {
+	thing := what + " " + tenant + ":x"
+	if !r.things[thing] {
+		want = fmt.Errorf("no such thing")
+	}
+	for _, used := range r.uses {
+		if used == thing {
+			want = fmt.Errorf("in use")
+		}
+	}
+	pending = func() { delete(r.things, thing) }
+	return want, coll.Delete(context.Background(), tenant+":x")
+}
+
+// changeApp gives a tenant an app profile of one group, or takes it away.
+func (r *reference) changeApp(e *Engine, tenant, group string, add bool) (want, err error) {
+	key := tenant + ":a"
+	if !add {
+		if r.apps[key] == "" {
+			want = fmt.Errorf("no such app profile")
+		}
+		pending = func() { delete(r.apps, key) }
+		return want, e.appProfiles().Delete(context.Background(), key)
+	}
+	if r.groups[group] == "" {
+		want = fmt.Errorf("no such group")
+	}
+	pending = func() { r.apps[key] = group }
+	_, err = e.appProfiles().Put(context.Background(), key,
+		fmt.Appendf(nil, `{"tenantName":%q,"appProfileName":"a","endpointGroups":[%q]}`, tenant, group[len(tenant)+1:]))
+	return want, err
 }
 
 // lowest is the lowest free address of a network, or "".

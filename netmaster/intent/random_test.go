@@ -25,6 +25,9 @@ type reference struct {
 	endpoints map[string]map[string]string // network key → container → address
 	under     map[string]string            // group key → key of its policy, or ""
 	policies  map[string]bool
+	things    map[string]bool              // net profiles and contracts groups, as "profile <key>", "contracts <key>"
+	uses      map[string]string            // group key → the one thing it uses, or ""
+	apps      map[string]string            // app profile key → key of its group
 	rules     map[string]refRule           // by key
 	vips      map[string]map[string]string // network key → service key → address
 }
@@ -68,7 +71,7 @@ func TestRandomOperations(t *testing.T) {
 		ref := &reference{
 			tenants: map[string]bool{"default": true}, networks: map[string]string{}, groups: map[string]string{},
 			endpoints: map[string]map[string]string{}, under: map[string]string{}, policies: map[string]bool{}, rules: map[string]refRule{},
-			vips: map[string]map[string]string{},
+			vips: map[string]map[string]string{}, things: map[string]bool{}, uses: map[string]string{}, apps: map[string]string{},
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if rapid.IntRange(0, 15).Draw(t, "leader") == 0 {
@@ -146,6 +149,7 @@ func (r *reference) step(t *rapid.T, e *Engine) (want, err error) {
 	op := rapid.SampledFrom([]string{
 		"tenant+", "tenant-", "net+", "net-", "group+", "group+", "group-", "ep+", "ep+", "ep+", "ep-", "ep-",
 		"policy+", "policy+", "policy-", "rule+", "rule+", "rule-", "service+", "service-",
+		"profile+", "profile-", "contracts+", "contracts-", "app+", "app-",
 	}).Draw(t, "op")
 	switch op {
 	case "tenant+":
@@ -191,7 +195,17 @@ func (r *reference) step(t *rapid.T, e *Engine) (want, err error) {
 				want = no
 			}
 		}
-		pending = func() { r.groups[group], r.under[group] = net, policy }
+		thing := rapid.SampledFrom([]string{"", "", "profile " + tenant + ":x", "contracts " + tenant + ":x"}).Draw(t, "uses")
+		switch {
+		case strings.HasPrefix(thing, "profile"):
+			g.NetProfile = "x"
+		case strings.HasPrefix(thing, "contracts"):
+			g.ExtContractsGrps = []string{"x"}
+		}
+		if thing != "" && !r.things[thing] {
+			want = no
+		}
+		pending = func() { r.groups[group], r.under[group], r.uses[group] = net, policy, thing }
 		body, merr := json.Marshal(g)
 		if merr != nil {
 			t.Fatal(merr)
@@ -201,7 +215,7 @@ func (r *reference) step(t *rapid.T, e *Engine) (want, err error) {
 		if r.groups[group] == "" || r.named(group) {
 			want = no
 		}
-		pending = func() { delete(r.groups, group); delete(r.under, group) }
+		pending = func() { delete(r.groups, group); delete(r.under, group); delete(r.uses, group) }
 		err = e.groups().Delete(ctx, group)
 	case "ep+":
 		return r.createEndpoint(t, e, tenant, net)
@@ -212,6 +226,16 @@ func (r *reference) step(t *rapid.T, e *Engine) (want, err error) {
 		}
 		pending = func() { delete(r.endpoints[net], c) }
 		_, err = e.DeleteEndpoint(ctx, masterapi.DeleteEndpointRequest{TenantName: tenant, NetworkName: net[len(tenant)+1:], EndpointID: c})
+	case "profile+":
+		return r.addThing(tenant, "profile", e.netprofiles(), `"profileName":"x","bandwidth":"1g"`)
+	case "contracts+":
+		return r.addThing(tenant, "contracts", e.contracts(), `"contractsGroupName":"x","contractsType":"provided"`)
+	case "profile-":
+		return r.removeThing(tenant, "profile", e.netprofiles())
+	case "contracts-":
+		return r.removeThing(tenant, "contracts", e.contracts())
+	case "app+", "app-":
+		return r.changeApp(e, tenant, group, op == "app+")
 	case "policy+", "policy-":
 		return r.changePolicy(e, tenant, op == "policy+")
 	case "rule+", "rule-":
@@ -230,7 +254,7 @@ func (r *reference) owns(tenant string) bool {
 			}
 		}
 	}
-	return r.policies[tenant+":p"]
+	return r.policies[tenant+":p"] || r.things["profile "+tenant+":x"] || r.things["contracts "+tenant+":x"] || r.apps[tenant+":a"] != ""
 }
 
 func (r *reference) mayHaveNetwork(tenant, net, subnet string) bool {
@@ -316,9 +340,10 @@ func (r *reference) compare(t *rapid.T, e *Engine) {
 	got := []int{
 		len(m.tenants.base), len(m.networks.base), len(m.groups.base), len(m.endpoints.base), len(m.addrs.base),
 		len(m.policies.base), len(m.rules.base), len(m.ruleRecs.base), len(m.services.base), len(m.svcRecs.base),
+		len(m.profiles.base) + len(m.contracts.base), len(m.apps.base),
 	}
-	want := []int{len(r.tenants), len(r.networks), len(r.groups), eps, eps + vips, len(r.policies), len(r.rules), r.records(), vips, vips}
+	want := []int{len(r.tenants), len(r.networks), len(r.groups), eps, eps + vips, len(r.policies), len(r.rules), r.records(), vips, vips, len(r.things), len(r.apps)}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Fatalf("tenants, networks, groups, endpoints, claims, policies, rules, rule records, services, service records: %v, expected %v", got, want)
+		t.Fatalf("tenants, networks, groups, endpoints, claims, policies, rules, rule records, services, service records, things, apps: %v, expected %v", got, want)
 	}
 }
