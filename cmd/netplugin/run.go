@@ -23,7 +23,7 @@ import (
 // run wires the daemon and works until ctx ends. What is on the host stays.
 func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	// The agent's memory is one map of flows and small garbage: collect it early.
-	debug.SetGCPercent(50)
+	debug.SetGCPercent(30)
 	store, err := open.Store(o.store)
 	if err != nil {
 		return err

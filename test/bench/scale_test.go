@@ -151,6 +151,11 @@ func BenchmarkRemoteEndpoints(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(rss/megabyte, "agent-MiB")
+		heap, err := a.metric(ctx, 9090, "go_memstats_heap_inuse_bytes")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(heap/megabyte, "agent-heap-MiB")
 		flows, err := a.metric(ctx, 9090, "contiv_ovs_flows_actual"+bridge)
 		if err != nil {
 			b.Fatal(err)
