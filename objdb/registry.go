@@ -93,13 +93,16 @@ func (r *Registration) Err() error {
 // Close takes the instance out of the registry. ctx bounds the wait for the store.
 func (r *Registration) Close(ctx context.Context) error {
 	r.stop()
+	r.mu.Lock()
+	key := r.info.key()
+	r.mu.Unlock()
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		return fmt.Errorf("unregister %s: %w", r.info.key(), ctx.Err())
+		return fmt.Errorf("unregister %s: %w", key, ctx.Err())
 	}
 	if r.left != nil {
-		return fmt.Errorf("unregister %s: %w", r.info.key(), r.left)
+		return fmt.Errorf("unregister %s: %w", key, r.left)
 	}
 	return nil
 }
