@@ -66,7 +66,8 @@ func (c *committer) commit(ctx context.Context, x *tx) (int64, error) {
 	if err != nil || len(txn.Then) == 0 {
 		return c.rev, err
 	}
-	if max(len(txn.Then), len(txn.If)) > c.room() || bytesOf(txn) > objdb.MaxTxnBytes/2 {
+	// A quarter: Consul's default request holds some 380 KiB of values.
+	if max(len(txn.Then), len(txn.If)) > c.room() || bytesOf(txn) > objdb.MaxTxnBytes/4 {
 		return c.commitLarge(ctx, txn)
 	}
 	return c.send(ctx, txn)
