@@ -26,6 +26,15 @@ func TestInsidePolicyAndFloods(t *testing.T) {
 	}
 }
 
+// wanted lists the flows a bridge is to have.
+func wanted(sw *ofnet.Switch) (flows []string) {
+	for _, f := range sw.Flows() {
+		flows = append(flows, f.String())
+	}
+	slices.Sort(flows)
+	return flows
+}
+
 func policyAndFloods(t *testing.T, dir, mode string) {
 	local, remote := contract.Endpoint(1), contract.Endpoint(2)
 	local.Group, remote.Group = 1, 2
@@ -87,6 +96,17 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 	}
 	if tracked() != 2 {
 		t.Errorf("%d flows track connections, expected one for each family", tracked())
+	}
+	// To the other mode and back: nothing of it is left.
+	before := wanted(sw)
+	other := global
+	other.FwdMode = map[string]string{"routing": "bridge", "bridge": "routing"}[mode]
+	for _, g := range []drivers.Global{other, global} {
+		second.SetGlobal(g)
+		ready(t, second)
+	}
+	if after := wanted(sw); !slices.Equal(before, after) || sw.Status().Groups != st.Groups || sw.Status().Actual != len(after) {
+		t.Errorf("before changing the mode:\n%s\nafter changing it back, with %+v:\n%s", strings.Join(before, "\n"), sw.Status(), strings.Join(after, "\n"))
 	}
 	for _, r := range rules {
 		second.RemoveRule(r.ID)

@@ -185,12 +185,14 @@ func spoofedTraffic(t *testing.T, client, server container) {
 	const foreign = "10.1.1.77"
 	client.inside(t, func() error { return client.addAddr(netip.MustParseAddr(foreign)) })
 	got := receive(t, server)
-	for _, source := range []string{foreign, client.ep.IPv4.String()} {
-		send(t, client, source, server, 1, 1)
-	}
 	// Packets of one port stay in order: were the first let through, it came first.
-	if from := <-got; from.addr.Addr() != client.ep.IPv4 {
-		t.Errorf("a packet from %s arrived", from.addr)
+	first := until(t, got, func() {
+		for _, source := range []string{foreign, client.ep.IPv4.String()} {
+			send(t, client, source, server, 1, 1)
+		}
+	}, func(datagram) bool { return true })
+	if first.addr.Addr() != client.ep.IPv4 {
+		t.Errorf("a packet from %s arrived", first.addr)
 	}
 }
 
@@ -224,6 +226,26 @@ func receive(t *testing.T, c container) <-chan datagram {
 	return got
 }
 
+// until sends again and again, as any datagram may be lost, until one arrives that is
+// waited for.
+func until(t *testing.T, got <-chan datagram, again func(), ok func(datagram) bool) datagram {
+	t.Helper()
+	tick, patience := time.NewTicker(50*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for again(); ; {
+		select {
+		case g := <-got:
+			if ok(g) {
+				return g
+			}
+		case <-tick.C:
+			again()
+		case <-patience:
+			t.Fatal("nothing arrives")
+		}
+	}
+}
+
 // send sends n datagrams of a size.
 func send(t *testing.T, from container, source string, to container, n, size int) {
 	t.Helper()
@@ -249,8 +271,8 @@ func limitedTraffic(t *testing.T, d *Driver, client, server container) {
 	got := receive(t, server)
 	limited := client.ep
 	limited.QoS = ofnet.QoS{Rate: rate, Burst: burst}
-	send(t, client, client.ep.IPv4.String(), server, 1, 1) // resolves addresses
-	<-got
+	one := func(size int) func() { return func() { send(t, client, client.ep.IPv4.String(), server, 1, size) } }
+	until(t, got, one(1), func(datagram) bool { return true }) // resolves addresses
 	d.SetEndpoint(limited)
 	ready(t, d)
 	begin := time.Now()
@@ -261,16 +283,13 @@ func limitedTraffic(t *testing.T, d *Driver, client, server container) {
 	d.SetEndpoint(client.ep)
 	ready(t, d)
 	elapsed := time.Since(begin).Seconds()
-	send(t, client, client.ep.IPv4.String(), server, 1, 7)
 	kbit := 0.0
-	for g := range got {
-		if g.size == 7 {
-			break
-		}
-		kbit += float64(g.size+42) * 8 / 1000
-	}
-	if most := 1.15*rate*elapsed + burst; kbit > most || kbit < rate/4 {
-		t.Errorf("%.0f kbit in %.2f s, expected at most %.0f", kbit, elapsed, most)
+	until(t, got, one(7), func(g datagram) bool {
+		kbit += float64(g.size+42) * 8 / 1000 // with the headers of Ethernet, IPv4 and UDP
+		return g.size == 7
+	})
+	if most := 1.15*rate*elapsed + burst; kbit > most || kbit < rate/20 {
+		t.Errorf("%.0f kbit in %.2f s, expected at most %.0f and a part of it", kbit, elapsed, most)
 	}
 	t.Logf("%.0f kbit in %.2f s through a meter of %d kbit/s", kbit, elapsed, rate)
 }
