@@ -34,7 +34,7 @@ func TestInNamespace(t *testing.T) {
 		return
 	}
 	sw := ovstest.Start(t)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInside", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInside", "-test.v", "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), insideEnv+"="+sw.RunDir())
 	var out []byte
 	var err error
