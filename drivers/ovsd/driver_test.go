@@ -2,12 +2,9 @@ package ovsd
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,12 +13,12 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/sirupsen/logrus"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // insideEnv names the directory of the switch a test process inside the switch's
@@ -72,7 +69,7 @@ func TestInsideContract(t *testing.T) {
 			}
 			return d
 		},
-		Netns: newNetns,
+		Netns: func(t *testing.T) string { return netxtest.Namespace(t) },
 		LinkExists: func(t *testing.T, netns, name string) bool {
 			found := false
 			if err := ns.WithNetNSPath(netns, func(ns.NetNS) error { found = linkExists(name); return nil }); err != nil {
@@ -111,7 +108,7 @@ func TestInsideRestart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	id := contract.Endpoint(1).ID
-	port, err := first.Attach(ctx, drivers.Attachment{EndpointID: id, ContainerID: "c1", IfName: "eth0", Netns: newNetns(t)}, ofnet.VXLAN, 1)
+	port, err := first.Attach(ctx, drivers.Attachment{EndpointID: id, ContainerID: "c1", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VXLAN, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +174,7 @@ func TestInsideCleanup(t *testing.T) {
 	ready(t, d)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	port, err := d.Attach(ctx, drivers.Attachment{EndpointID: "net1.default-x", ContainerID: "x", IfName: "eth0", Netns: newNetns(t)}, ofnet.VXLAN, 1)
+	port, err := d.Attach(ctx, drivers.Attachment{EndpointID: "net1.default-x", ContainerID: "x", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VXLAN, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,29 +233,6 @@ func eventually(t *testing.T, ok func() bool) {
 			t.Fatal("it never happened")
 		}
 	}
-}
-
-// newNetns makes a network namespace that goes with the test.
-func newNetns(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "netns")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		err := unix.Unshare(unix.CLONE_NEWNET)
-		if err == nil {
-			err = unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), path, "", unix.MS_BIND, "")
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
-	return path
 }
 
 func TestInsideUplinks(t *testing.T) {

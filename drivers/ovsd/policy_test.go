@@ -11,6 +11,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // Rules, groups of floods and everything else stay as they are when the agent
@@ -60,7 +61,7 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 	declare(first)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := first.Attach(ctx, drivers.Attachment{EndpointID: local.ID, ContainerID: "c1", IfName: "eth0", Netns: newNetns(t)}, ofnet.VXLAN, 1); err != nil {
+	if _, err := first.Attach(ctx, drivers.Attachment{EndpointID: local.ID, ContainerID: "c1", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VXLAN, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.Realised(ctx, local.ID); err != nil {

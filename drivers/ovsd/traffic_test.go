@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // Real packets between two containers of this host, in both modes of the VXLAN bridge.
@@ -51,7 +52,7 @@ type container struct {
 
 func newContainer(t *testing.T, d *Driver, i int) container {
 	t.Helper()
-	c := container{netns: newNetns(t), ep: contract.Endpoint(i)}
+	c := container{netns: netxtest.Namespace(t), ep: contract.Endpoint(i)}
 	c.ep.Group = uint32(i)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

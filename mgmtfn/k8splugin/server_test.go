@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -27,6 +26,7 @@ import (
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // world is netmaster, agent and driver in one: endpoints are kept in a map, ports are
@@ -174,29 +174,6 @@ func (w *world) server() *Server {
 	return NewServer(Config{HostLabel: "host1", Master: w, Agent: w, Ports: w, Log: log})
 }
 
-// newNetns makes a network namespace that goes with the test.
-func newNetns(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "netns")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		err := unix.Unshare(unix.CLONE_NEWNET)
-		if err == nil {
-			err = unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), path, "", unix.MS_BIND, "")
-		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
-	return path
-}
-
 func post(t *testing.T, s *Server, path string, body any) (int, cniapi.PodReply) {
 	t.Helper()
 	raw, err := json.Marshal(body)
@@ -221,7 +198,7 @@ func podRequest(netns string) cniapi.PodRequest {
 func TestAddConfiguresTheContainer(t *testing.T) {
 	w := newWorld(t)
 	s := w.server()
-	netns := newNetns(t)
+	netns := netxtest.Namespace(t)
 	code, reply := post(t, s, cniapi.PathAddPod, podRequest(netns))
 	if code != http.StatusOK || reply.IPAddress != "10.1.1.1/24" || reply.IPv6Address != "2001:db8::1/100" || reply.Gateway != "10.1.1.254" || reply.MTU != 1450 || reply.EndpointID != "c1" {
 		t.Fatalf("%d %+v", code, reply)
@@ -275,7 +252,7 @@ func TestAddConfiguresTheContainer(t *testing.T) {
 func TestDeleteIsIdempotent(t *testing.T) {
 	w := newWorld(t)
 	s := w.server()
-	netns := newNetns(t)
+	netns := netxtest.Namespace(t)
 	if code, reply := post(t, s, cniapi.PathAddPod, podRequest(netns)); code != http.StatusOK {
 		t.Fatalf("%d %+v", code, reply)
 	}
@@ -317,7 +294,7 @@ func TestFailedAddLeavesNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			c.set(w)
-			req := podRequest(newNetns(t))
+			req := podRequest(netxtest.Namespace(t))
 			if c.req != nil {
 				req = c.req(req)
 			}
@@ -335,7 +312,7 @@ func TestFailedAddLeavesNothing(t *testing.T) {
 func TestDeleteWhileNetmasterIsAway(t *testing.T) {
 	w := newWorld(t)
 	s := w.server()
-	if code, reply := post(t, s, cniapi.PathAddPod, podRequest(newNetns(t))); code != http.StatusOK {
+	if code, reply := post(t, s, cniapi.PathAddPod, podRequest(netxtest.Namespace(t))); code != http.StatusOK {
 		t.Fatalf("%d %+v", code, reply)
 	}
 	w.deleteErr = errs.New(errs.Unavailable, "no netmaster leads")
@@ -361,7 +338,7 @@ func TestDeleteWhileNetmasterIsAway(t *testing.T) {
 func TestCollectRemovesLeftOvers(t *testing.T) {
 	w := newWorld(t)
 	s := w.server()
-	netns := newNetns(t)
+	netns := netxtest.Namespace(t)
 	gone := podRequest(netns)
 	if code, reply := post(t, s, cniapi.PathAddPod, gone); code != http.StatusOK {
 		t.Fatalf("%d %+v", code, reply)
@@ -394,7 +371,7 @@ func TestGC(t *testing.T) {
 	w := newWorld(t)
 	s := w.server()
 	for _, id := range []string{"keep", "drop"} {
-		req := podRequest(newNetns(t))
+		req := podRequest(netxtest.Namespace(t))
 		req.ContainerID = id
 		if code, reply := post(t, s, cniapi.PathAddPod, req); code != http.StatusOK {
 			t.Fatalf("%d %+v", code, reply)

@@ -1,0 +1,166 @@
+package ovsd
+
+import (
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// SetGlobal chooses the pipelines.
+func (d *Driver) SetGlobal(g drivers.Global) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.global == g {
+		return
+	}
+	d.global = g
+	d.rebuild()
+}
+
+// SetNetwork declares a network.
+func (d *Driver) SetNetwork(n drivers.Network) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.networks[n.ID] == n {
+		return
+	}
+	d.networks[n.ID] = n
+	d.refreshNetwork(n.ID)
+}
+
+// RemoveNetwork takes a declaration back.
+func (d *Driver) RemoveNetwork(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.networks, id)
+	for _, s := range d.sides {
+		s.sw.Remove("net/" + id)
+		s.sw.Remove("flood/" + id)
+	}
+}
+
+// SetEndpoint declares an endpoint of this or another host.
+func (d *Driver) SetEndpoint(e drivers.Endpoint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.endpoints[e.ID] == e {
+		return
+	}
+	d.endpoints[e.ID] = e
+	d.refreshEndpoint(e.ID)
+	d.broadcast()
+}
+
+// RemoveEndpoint takes a declaration back. The port of a local endpoint stays until Detach.
+func (d *Driver) RemoveEndpoint(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.endpoints, id)
+	for _, s := range d.sides {
+		s.sw.Remove("ep/" + id)
+	}
+	d.moved(id, place{})
+	d.broadcast()
+}
+
+// Complete allows the switches to sweep what nobody declared.
+func (d *Driver) Complete() {
+	d.mu.Lock()
+	d.complete = true
+	for tenant := range d.ruleSets {
+		d.refreshPolicy(tenant)
+	}
+	d.mu.Unlock()
+	for _, s := range d.sides {
+		s.sw.Complete()
+	}
+}
+
+// rebuild chooses the pipelines anew and renews all flows. The caller holds mu.
+func (d *Driver) rebuild() {
+	if !d.started || d.global.FwdMode == "" {
+		return
+	}
+	for _, s := range d.sides {
+		s.pipeline, s.modeErr = ofnet.NewPipeline(ofnet.Settings{
+			Encap: s.encap, Routing: d.global.FwdMode == "routing", ARPFlood: d.global.ARPMode == "flood",
+			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, Round: s.round,
+		})
+		if s.pipeline == nil {
+			s.sw.RemoveAll()
+			continue
+		}
+		s.sw.Set("fixed", s.pipeline.Fixed())
+	}
+	for id := range d.networks {
+		d.refreshNetwork(id)
+	}
+	for id := range d.endpoints {
+		d.refreshEndpoint(id)
+	}
+	for id := range d.rules {
+		d.refreshRule(id)
+	}
+	for tenant := range d.ruleSets {
+		d.refreshPolicy(tenant)
+	}
+	d.refreshUplinks(d.uplinks)
+}
+
+// kernelBridge reports whether a bridge uses the kernel's datapath.
+func (d *Driver) kernelBridge(name string) bool {
+	_, row, _ := d.find("Bridge", "name", name)
+	return row.String("datapath_type") != "netdev"
+}
+
+func (d *Driver) refreshNetwork(id string) {
+	n := d.networks[id]
+	s := d.sides[n.Encap]
+	if !d.started || s == nil || s.pipeline == nil {
+		return
+	}
+	s.sw.Set("net/"+id, s.pipeline.Network(d.asNetwork(n)))
+	d.refreshFlood(id)
+}
+
+func (d *Driver) asNetwork(n drivers.Network) ofnet.Network {
+	return ofnet.Network{
+		ID: n.ID, Encap: n.Encap, VRF: d.vrf(n.Tenant), Tag: n.Tag, VNI: n.VNI,
+		Gateway4: n.Gateway4, Gateway6: n.Gateway6,
+	}
+}
+
+func (d *Driver) refreshEndpoint(id string) {
+	e, ok := d.endpoints[id]
+	s := d.sides[e.Network.Encap]
+	if !d.started || !ok || s == nil || s.pipeline == nil {
+		return
+	}
+	port := d.ports[id]
+	if e.Local != (port != 0) || (!e.Local && e.Network.Encap == ofnet.VXLAN && !e.VTEP.IsValid()) {
+		s.sw.Remove("ep/" + id) // nowhere to send its packets yet
+		d.moved(id, place{})
+		return
+	}
+	d.moved(id, place{network: e.Network.ID, port: port, vtep: e.VTEP})
+	s.sw.Set("ep/"+id, s.pipeline.Endpoint(ofnet.Endpoint{
+		ID: id, Encap: e.Network.Encap, VRF: d.vrf(e.Network.Tenant), Tag: e.Network.Tag, VNI: e.Network.VNI,
+		Group: e.Group, Policed: d.ruleSets[e.Network.Tenant] != nil, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: port, VTEP: e.VTEP, QoS: e.QoS,
+	}))
+}
+
+func (d *Driver) refreshUplinks(links []ofnet.Uplink) {
+	s := d.sides[ofnet.VLAN]
+	now := map[string]bool{}
+	for _, u := range links {
+		now[u.Name] = true
+		if s.pipeline != nil {
+			s.sw.Set("uplink/"+u.Name, s.pipeline.Uplink(u))
+		}
+	}
+	for _, u := range d.uplinks {
+		if !now[u.Name] {
+			s.sw.Remove("uplink/" + u.Name)
+		}
+	}
+	d.uplinks = links
+}

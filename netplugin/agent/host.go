@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+func (a *Agent) kickHost() {
+	select {
+	case a.hostKick <- struct{}{}:
+	default:
+	}
+}
+
+// publishHost keeps this host's record as it should be. The record stays when the
+// agent goes: the host's containers remain reachable.
+func (a *Agent) publishHost(ctx context.Context) error {
+	want := state.Host{ID: a.cfg.HostLabel, VtepIP: a.cfg.VTEP.String(), CtrlIP: a.cfg.CtrlIP.String()}
+	value, err := json.Marshal(want)
+	if err != nil {
+		return err
+	}
+	key := state.HostRoot + want.ID
+	for {
+		wait := time.Duration(-1)
+		if err := putIfDifferent(ctx, a.cfg.Store, key, value); err != nil && ctx.Err() == nil {
+			a.cfg.Log.WithError(err).Warn("cannot publish this host; retrying")
+			wait = time.Second
+		}
+		var retry <-chan time.Time
+		if wait > 0 {
+			retry = time.After(wait)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.hostKick:
+		case <-retry:
+		}
+	}
+}
+
+func putIfDifferent(ctx context.Context, store objdb.Store, key string, value []byte) error {
+	kv, err := store.Get(ctx, key)
+	if err == nil && string(kv.Value) == string(value) {
+		return nil
+	}
+	if err != nil && !errs.Is(err, errs.NotFound) {
+		return err
+	}
+	if _, err := store.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put(key, value)}}); err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	return nil
+}

@@ -1,0 +1,263 @@
+package agent
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strings"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+)
+
+// apply declares one batch.
+func (a *Agent) apply(batch objdb.Batch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if batch.Snapshot {
+		a.forgetMissing(batch)
+	}
+	// Networks and hosts first: an endpoint of the same batch then finds them.
+	for _, ev := range batch.Events {
+		switch {
+		case strings.HasPrefix(ev.KV.Key, state.NetworkRoot):
+			applyEvent(a, ev, state.NetworkRoot, a.setNetwork, a.removeNetwork)
+		case strings.HasPrefix(ev.KV.Key, state.HostRoot):
+			applyEvent(a, ev, state.HostRoot, a.setHost, a.removeHost)
+		case strings.HasPrefix(ev.KV.Key, state.GroupRoot):
+			applyEvent(a, ev, state.GroupRoot, a.setGroup, a.removeGroup)
+		case strings.HasPrefix(ev.KV.Key, state.PolicyRuleRoot):
+			applyEvent(a, ev, state.PolicyRuleRoot, a.setRule, a.removeRule)
+		}
+	}
+	// Deletions before additions: an address may have moved from one endpoint to another.
+	for _, ev := range batch.Events {
+		if ev.Deleted && strings.HasPrefix(ev.KV.Key, state.EndpointRoot) {
+			a.removeEndpoint(strings.TrimPrefix(ev.KV.Key, state.EndpointRoot))
+		}
+	}
+	for _, ev := range batch.Events {
+		if !ev.Deleted && strings.HasPrefix(ev.KV.Key, state.EndpointRoot) {
+			applyEvent(a, ev, state.EndpointRoot, a.setEndpoint, a.removeEndpoint)
+		}
+	}
+	a.revision = batch.Revision
+	if batch.Snapshot && !a.loaded {
+		a.loaded = true
+		a.cfg.Log.WithFields(logrus.Fields{
+			"revision": batch.Revision, "networks": len(a.networks), "endpoints": len(a.endpoints), "hosts": len(a.hosts),
+		}).Info("state loaded")
+		a.complete()
+	}
+	a.broadcast()
+}
+
+// forgetMissing takes back what a snapshot does not contain.
+func (a *Agent) forgetMissing(batch objdb.Batch) {
+	present := make(map[string]struct{}, len(batch.Events))
+	for _, ev := range batch.Events {
+		present[ev.KV.Key] = struct{}{}
+	}
+	missing := func(prefix, id string) bool { _, ok := present[prefix+id]; return !ok }
+	for id := range a.endpoints {
+		if missing(state.EndpointRoot, id) {
+			a.removeEndpoint(id)
+		}
+	}
+	for id := range a.networks {
+		if missing(state.NetworkRoot, id) {
+			a.removeNetwork(id)
+		}
+	}
+	for id := range a.hosts {
+		if missing(state.HostRoot, id) {
+			a.removeHost(id)
+		}
+	}
+	for id := range a.groups {
+		if missing(state.GroupRoot, id) {
+			a.removeGroup(id)
+		}
+	}
+	for id := range a.rules {
+		if missing(state.PolicyRuleRoot, id) {
+			a.removeRule(id)
+		}
+	}
+}
+
+func applyEvent[T any](a *Agent, ev objdb.Event, prefix string, set func(T), remove func(string)) {
+	if ev.Deleted {
+		remove(strings.TrimPrefix(ev.KV.Key, prefix))
+		return
+	}
+	var v T
+	if err := json.Unmarshal(ev.KV.Value, &v); err != nil {
+		a.cfg.Log.WithError(err).WithField("key", ev.KV.Key).Error("an unreadable record is ignored")
+		return
+	}
+	set(v)
+}
+
+func (a *Agent) setNetwork(rec state.Network) {
+	n, err := asNetwork(rec)
+	if err != nil {
+		a.cfg.Log.WithError(err).Error("a network is ignored")
+		return
+	}
+	if a.networks[n.ID] == n {
+		return
+	}
+	a.networks[n.ID] = n
+	a.cfg.Driver.SetNetwork(n)
+	for id := range a.byNetwork[n.ID] {
+		a.declare(id)
+	}
+}
+
+// setGroup notes a group; what it says about quality of service goes to its endpoints.
+func (a *Agent) setGroup(g state.EndpointGroup) {
+	if _, err := asQoS(g); err != nil {
+		a.cfg.Log.WithError(err).Error("a part of a group's quality of service is ignored")
+	}
+	old := a.groups[g.ID]
+	a.groups[g.ID] = g
+	if old.DSCP != g.DSCP || old.Bandwidth != g.Bandwidth || old.Burst != g.Burst {
+		a.declareGroup(g.ID)
+	}
+}
+
+func (a *Agent) removeGroup(id string) {
+	delete(a.groups, id)
+	a.declareGroup(id)
+}
+
+// declareGroup declares the endpoints of this host that are in a group.
+func (a *Agent) declareGroup(id string) {
+	for ep := range a.byGroup[id] {
+		if a.endpoints[ep].HomingHost == a.cfg.HostLabel {
+			a.declare(ep)
+		}
+	}
+}
+
+func (a *Agent) setRule(rec state.PolicyRule) {
+	r, err := asRule(rec)
+	if err != nil {
+		a.cfg.Log.WithError(err).Error("a rule is ignored")
+		a.removeRule(rec.RuleID)
+		return
+	}
+	a.rules[r.ID] = struct{}{}
+	a.cfg.Driver.SetRule(r)
+}
+
+func (a *Agent) removeRule(id string) {
+	if _, ok := a.rules[id]; ok {
+		delete(a.rules, id)
+		a.cfg.Driver.RemoveRule(id)
+	}
+}
+
+// removeNetwork takes a network back. Endpoints still in it go as well: netmaster
+// deletes them first, so this concerns leftovers only.
+func (a *Agent) removeNetwork(id string) {
+	delete(a.networks, id)
+	for ep := range a.byNetwork[id] {
+		a.cfg.Driver.RemoveEndpoint(ep)
+	}
+	a.cfg.Driver.RemoveNetwork(id)
+}
+
+func (a *Agent) setHost(rec state.Host) {
+	vtep, err := netip.ParseAddr(rec.VtepIP)
+	if err != nil {
+		a.cfg.Log.WithError(err).WithField("host", rec.ID).Error("a host with an unreadable tunnel address is ignored")
+		return
+	}
+	if rec.ID == a.cfg.HostLabel {
+		a.kickHost()
+	}
+	if a.hosts[rec.ID] == vtep {
+		return
+	}
+	a.hosts[rec.ID] = vtep
+	a.tellPeers()
+	for id := range a.byHost[rec.ID] {
+		a.declare(id)
+	}
+}
+
+// removeHost forgets a host; its endpoints lose their tunnel address.
+func (a *Agent) removeHost(label string) {
+	delete(a.hosts, label)
+	a.tellPeers()
+	if label == a.cfg.HostLabel {
+		a.kickHost()
+	}
+	for id := range a.byHost[label] {
+		a.declare(id)
+	}
+}
+
+func (a *Agent) setEndpoint(rec state.Endpoint) {
+	if old, ok := a.endpoints[rec.ID]; ok && (old.NetID != rec.NetID || old.HomingHost != rec.HomingHost || old.EndpointGroupKey != rec.EndpointGroupKey) {
+		a.unindex(old)
+	}
+	a.endpoints[rec.ID] = rec
+	index(a.byNetwork, rec.NetID, rec.ID)
+	index(a.byHost, rec.HomingHost, rec.ID)
+	index(a.byGroup, rec.EndpointGroupKey, rec.ID)
+	a.declare(rec.ID)
+	if rec.HomingHost == a.cfg.HostLabel {
+		a.oper.wake()
+	}
+}
+
+func (a *Agent) removeEndpoint(id string) {
+	rec, ok := a.endpoints[id]
+	if !ok {
+		return
+	}
+	a.unindex(rec)
+	delete(a.endpoints, id)
+	a.cfg.Driver.RemoveEndpoint(id)
+	if rec.HomingHost == a.cfg.HostLabel {
+		a.oper.wake()
+	}
+}
+
+// declare tells the driver of an endpoint, as far as what it needs is known.
+func (a *Agent) declare(id string) {
+	rec := a.endpoints[id]
+	n, ok := a.networks[rec.NetID]
+	if !ok {
+		return // the network's record declares it when it comes
+	}
+	ep, err := asEndpoint(rec, n, rec.HomingHost == a.cfg.HostLabel, a.hosts[rec.HomingHost])
+	if err != nil {
+		a.cfg.Log.WithError(err).Error("an endpoint is ignored")
+		return
+	}
+	if ep.Local {
+		ep.QoS, _ = asQoS(a.groups[rec.EndpointGroupKey]) // complained about with the group
+	}
+	a.cfg.Driver.SetEndpoint(ep)
+}
+
+func index(m map[string]map[string]struct{}, key, id string) {
+	if m[key] == nil {
+		m[key] = map[string]struct{}{}
+	}
+	m[key][id] = struct{}{}
+}
+
+func (a *Agent) unindex(rec state.Endpoint) {
+	for m, key := range map[*map[string]map[string]struct{}]string{&a.byNetwork: rec.NetID, &a.byHost: rec.HomingHost, &a.byGroup: rec.EndpointGroupKey} {
+		delete((*m)[key], rec.ID)
+		if len((*m)[key]) == 0 {
+			delete(*m, key)
+		}
+	}
+}
