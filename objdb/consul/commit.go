@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/internal/remote"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -32,7 +33,7 @@ func (s *Store) Commit(ctx context.Context, txn objdb.Txn) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx, over := s.bound(ctx)
+	ctx, over := s.life.Bound(ctx)
 	defer over()
 	for i, o := range r.ops {
 		if o.Type == objdb.OpPut && o.Lease != 0 {
@@ -49,7 +50,7 @@ func (s *Store) Commit(ctx context.Context, txn objdb.Txn) (int64, error) {
 			r.known[key] = e
 		}
 	}
-	var b backoff
+	var b remote.Backoff
 	for try := 1; ; try++ {
 		rev, again, err := s.attempt(ctx, r)
 		if err == nil && !again {
@@ -58,7 +59,7 @@ func (s *Store) Commit(ctx context.Context, txn objdb.Txn) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if try > 1 && !b.wait(ctx) {
+		if try > 1 && !b.Wait(ctx) {
 			return 0, s.wrap(ctx.Err(), "commit")
 		}
 	}
@@ -132,7 +133,7 @@ func (s *Store) send(ctx context.Context, steps []step) (*api.TxnResponse, error
 		ops[i] = &api.TxnOp{KV: st.op}
 		harmless = harmless && !st.writes()
 	}
-	var b backoff
+	var b remote.Backoff
 	for {
 		var resp *api.TxnResponse
 		within := commitWithin
@@ -146,7 +147,7 @@ func (s *Store) send(ctx context.Context, steps []step) (*api.TxnResponse, error
 		switch {
 		case t.err == nil:
 			return resp, nil
-		case (harmless || !t.applied()) && passing(t.err) && s.ctx.Err() == nil && b.wait(ctx):
+		case (harmless || !t.applied()) && passing(t.err) && !s.life.Over() && b.Wait(ctx):
 			continue
 		case t.applied() && !harmless:
 			return nil, s.wrap(t.err, "commit, outcome unknown")

@@ -37,20 +37,16 @@
 package consul
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"net"
 	"net/http"
-	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/consul/api"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/internal/remote"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -72,11 +68,7 @@ type Store struct {
 	hints  hints
 	leases leases
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-
-	mu sync.Mutex // between spawn and Close
-	wg sync.WaitGroup
+	life *remote.Lifetime // ends with Close
 }
 
 var _ objdb.Store = (*Store)(nil)
@@ -87,7 +79,7 @@ func New(cfg Config) (*Store, error) {
 	if len(cfg.Endpoints) == 0 {
 		return nil, errs.New(errs.Invalid, "consul: no endpoint is given")
 	}
-	tlsConfig, err := cfg.tls()
+	tlsConfig, err := remote.TLS("consul", cfg.CA, cfg.Cert, cfg.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +94,7 @@ func New(cfg Config) (*Store, error) {
 		MaxIdleConnsPerHost: 32,
 		IdleConnTimeout:     90 * time.Second,
 	}
-	s := &Store{name: "consul at " + strings.Join(cfg.Endpoints, ","), idle: base.CloseIdleConnections}
+	s := &Store{name: "consul at " + strings.Join(cfg.Endpoints, ","), idle: base.CloseIdleConnections, life: remote.NewLifetime()}
 	client := &http.Client{
 		Transport: transport{base},
 		// An agent redirects keys it takes for paths that are not clean.
@@ -119,67 +111,13 @@ func New(cfg Config) (*Store, error) {
 		}
 		s.clients = append(s.clients, c)
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
 
 // Close implements objdb.Store.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	s.cancel()
-	s.mu.Unlock()
-	s.wg.Wait()
+	s.life.End()
+	s.life.Wait()
 	s.idle()
 	return nil
-}
-
-// spawn runs f in a goroutine that Close waits for. It returns false, and does nothing,
-// when the Store is closed.
-func (s *Store) spawn(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
-		return false
-	}
-	s.wg.Go(f)
-	return true
-}
-
-// bound returns a context that also ends with the Store, and what to call when the
-// request is over.
-func (s *Store) bound(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.ctx, cancel)
-	if s.ctx.Err() != nil {
-		cancel()
-	}
-	return ctx, func() {
-		stop()
-		cancel()
-	}
-}
-
-func (cfg Config) tls() (*tls.Config, error) {
-	out := &tls.Config{MinVersion: tls.VersionTLS12}
-	if cfg.CA != "" {
-		pem, err := os.ReadFile(cfg.CA)
-		if err != nil {
-			return nil, errs.New(errs.Invalid, "certificate authority of consul: %w", err)
-		}
-		out.RootCAs = x509.NewCertPool()
-		if !out.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errs.New(errs.Invalid, "certificate authority of consul: %s holds no PEM certificate", cfg.CA)
-		}
-	}
-	if cfg.Cert != "" {
-		load := func() (*tls.Certificate, error) {
-			pair, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
-			return &pair, err
-		}
-		if _, err := load(); err != nil {
-			return nil, errs.New(errs.Invalid, "client certificate for consul: %w", err)
-		}
-		out.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
-	}
-	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/contiv/netplugin/objdb/internal/remote"
 	"github.com/hashicorp/consul/api"
 )
 
@@ -85,32 +86,11 @@ func (s *Store) try(ctx context.Context, within time.Duration, f func(context.Co
 
 // repeat sends a request that may be repeated until it is answered.
 func (s *Store) repeat(ctx context.Context, f func(context.Context, *api.Client) error) error {
-	var b backoff
+	var b remote.Backoff
 	for {
 		t := s.try(ctx, answerWithin, f)
-		if t.err == nil || !passing(t.err) || s.ctx.Err() != nil || !b.wait(ctx) {
+		if t.err == nil || !passing(t.err) || s.life.Over() || !b.Wait(ctx) {
 			return t.err
 		}
-	}
-}
-
-// backoff waits between tries, twice as long each time, from 25 ms to 1 s.
-type backoff struct{ d time.Duration }
-
-// wait returns false when ctx ended first.
-func (b *backoff) wait(ctx context.Context) bool {
-	b.d = min(max(2*b.d, 25*time.Millisecond), time.Second)
-	return pause(ctx, b.d)
-}
-
-// pause returns false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }

@@ -27,7 +27,7 @@ func (s *Store) wrap(err error, tried string) error {
 		return nil
 	}
 	k := kind(err)
-	if s.ctx.Err() != nil {
+	if s.life.Over() {
 		k, err = errs.Unavailable, errors.New("the store client is closed")
 	}
 	return errs.New(k, "%s: %s: %w", s.name, tried, err)

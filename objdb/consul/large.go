@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/internal/remote"
 )
 
 // largeValue is from where on a value may not fit into a transaction of 512 KiB, where
@@ -23,7 +24,7 @@ func large(txn objdb.Txn) bool {
 // That request can do what one step of a transaction can; the key is read first to
 // know which.
 func (s *Store) putLarge(ctx context.Context, o objdb.Op) (int64, error) {
-	var b backoff
+	var b remote.Backoff
 	for {
 		before, err := s.entry(ctx, o.Key)
 		if err != nil {
@@ -55,7 +56,7 @@ func (s *Store) putLarge(ctx context.Context, o objdb.Op) (int64, error) {
 			rev, err := s.index(ctx) // it is gone already
 			return rev, s.wrap(err, "commit, applied at an unknown revision")
 		case t.err == nil, !t.applied() && passing(t.err):
-			if !b.wait(ctx) {
+			if !b.Wait(ctx) {
 				return 0, s.wrap(ctx.Err(), "commit")
 			}
 		case t.applied():

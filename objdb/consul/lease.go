@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/internal/remote"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -92,7 +93,7 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (objdb.Lease, erro
 		return nil, errs.New(errs.Invalid, "lease of %s: the time to live must be positive", ttl)
 	}
 	ttl = max((ttl + time.Second - 1).Truncate(time.Second), MinLease)
-	ctx, over := s.bound(ctx)
+	ctx, over := s.life.Bound(ctx)
 	defer over()
 	var (
 		id      = objdb.LeaseID(rand.Int64N(math.MaxInt64) + 1)
@@ -119,8 +120,8 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (objdb.Lease, erro
 	s.leases.add(id, session)
 	l := &lease{s: s, id: id, session: session, done: make(chan struct{})}
 	var lctx context.Context
-	lctx, l.stop = context.WithCancel(s.ctx)
-	if !s.spawn(func() {
+	lctx, l.stop = context.WithCancel(s.life.Context())
+	if !s.life.Go(func() {
 		defer l.end()
 		l.keepAlive(lctx, sent, ttl)
 	}) {
@@ -143,7 +144,7 @@ func (l *lease) end() {
 func (l *lease) keepAlive(ctx context.Context, renewed time.Time, ttl time.Duration) {
 	wait := ttl / 3
 	for {
-		if !pause(ctx, wait) {
+		if !remote.Pause(ctx, wait) {
 			return
 		}
 		end := renewed.Add(ttl)
@@ -175,7 +176,7 @@ func (l *lease) keepAlive(ctx context.Context, renewed time.Time, ttl time.Durat
 func (l *lease) Release(ctx context.Context) error {
 	l.stop()
 	l.end()
-	ctx, over := l.s.bound(ctx)
+	ctx, over := l.s.life.Bound(ctx)
 	defer over()
 	err := l.s.repeat(ctx, func(ctx context.Context, c *api.Client) error {
 		_, err := c.Session().Destroy(l.session, (&api.WriteOptions{}).WithContext(ctx))

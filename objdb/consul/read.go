@@ -76,7 +76,7 @@ func (s *Store) Get(ctx context.Context, key string) (objdb.KV, error) {
 	if err != nil {
 		return objdb.KV{}, err
 	}
-	ctx, over := s.bound(ctx)
+	ctx, over := s.life.Bound(ctx)
 	defer over()
 	found, err := s.entries(ctx, []string{name})
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Store) List(ctx context.Context, prefix string) ([]objdb.KV, int64, err
 	if err != nil {
 		return nil, 0, err
 	}
-	ctx, over := s.bound(ctx)
+	ctx, over := s.life.Bound(ctx)
 	defer over()
 	var l listing
 	err = s.repeat(ctx, func(ctx context.Context, c *api.Client) (err error) {
@@ -155,7 +155,7 @@ func indexOf(ctx context.Context, c *api.Client) (int64, error) {
 
 // Health implements objdb.Store: one of the endpoints has to answer.
 func (s *Store) Health(ctx context.Context) error {
-	ctx, over := s.bound(ctx)
+	ctx, over := s.life.Bound(ctx)
 	defer over()
 	var err error
 	for range s.clients {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/internal/remote"
 )
 
 const (
@@ -27,12 +28,10 @@ const (
 func (s *Store) Watch(ctx context.Context, prefix string) <-chan objdb.Batch {
 	w := &watch{s: s, out: make(chan objdb.Batch)}
 	name, err := wire(prefix)
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.ctx, cancel)
-	if !s.spawn(func() {
+	ctx, over := s.life.Bound(ctx)
+	if !s.life.Go(func() {
 		defer close(w.out)
-		defer stop()
-		defer cancel()
+		defer over()
 		if err != nil {
 			<-ctx.Done() // nothing can be there
 			return
@@ -40,8 +39,7 @@ func (s *Store) Watch(ctx context.Context, prefix string) <-chan objdb.Batch {
 		w.prefix = name
 		w.run(ctx)
 	}) {
-		stop()
-		cancel()
+		over()
 		close(w.out)
 	}
 	return w.out
@@ -57,7 +55,7 @@ type watch struct {
 
 func (w *watch) run(ctx context.Context) {
 	var (
-		b    backoff
+		b    remote.Backoff
 		wait uint64 // the index the next list has to be newer than; 0: any
 	)
 	for ctx.Err() == nil {
@@ -73,10 +71,10 @@ func (w *watch) run(ctx context.Context) {
 		if t.err != nil {
 			// The store may come back with less than it had: do not wait for more then.
 			wait = 0
-			b.wait(ctx) // also after a refusal (permissions), which may be lifted later
+			b.Wait(ctx) // also after a refusal (permissions), which may be lifted later
 			continue
 		}
-		b = backoff{}
+		b = remote.Backoff{}
 		wait = uint64(l.index)
 		batch := w.advance(l)
 		if batch.Revision == 0 {
@@ -87,7 +85,7 @@ func (w *watch) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		pause(ctx, min(time.Duration(len(l.pairs))*rest, maxRest))
+		remote.Pause(ctx, min(time.Duration(len(l.pairs))*rest, maxRest))
 	}
 }
 

@@ -8,13 +8,9 @@
 package etcd
 
 import (
-	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -22,6 +18,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/internal/remote"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -58,12 +55,8 @@ type Store struct {
 	maxOps int
 	page   int64
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	close  func() error
-
-	mu sync.Mutex // between spawn and Close
-	wg sync.WaitGroup
+	life  *remote.Lifetime // ends with Close
+	close func() error
 
 	reconnects *signal // one broadcast per connection after the first
 }
@@ -107,37 +100,22 @@ func Wrap(c *clientv3.Client, name string, maxOps int) *Store {
 	if maxOps == 0 {
 		maxOps = DefaultMaxOps
 	}
-	s := &Store{c: c, name: name, maxOps: maxOps, page: pageSize, close: c.Close, reconnects: newSignal()}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s := &Store{c: c, name: name, maxOps: maxOps, page: pageSize, close: c.Close, reconnects: newSignal(), life: remote.NewLifetime()}
 	if conn := c.ActiveConnection(); conn != nil { // none when the server is in this process
-		s.spawn(func() { watchConnection(s.ctx, conn, s.reconnects) })
+		s.life.Go(func() { watchConnection(s.life.Context(), conn, s.reconnects) })
 	}
 	return s
 }
 
 // Close implements objdb.Store.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	s.cancel()
-	s.mu.Unlock()
+	s.life.End()
 	err := s.close()
-	s.wg.Wait()
+	s.life.Wait()
 	if err != nil && !errs.Is(err, errs.Unavailable) { // its own context is cancelled by now
 		return fmt.Errorf("close %s: %w", s.name, err)
 	}
 	return nil
-}
-
-// spawn runs f in a goroutine that Close waits for. It returns false, and does nothing,
-// when the Store is closed.
-func (s *Store) spawn(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ctx.Err() != nil {
-		return false
-	}
-	s.wg.Go(f)
-	return true
 }
 
 func (cfg Config) tls() (*tls.Config, error) {
@@ -148,23 +126,5 @@ func (cfg Config) tls() (*tls.Config, error) {
 	if !secure {
 		return nil, nil
 	}
-	out := &tls.Config{MinVersion: tls.VersionTLS12}
-	if cfg.CA != "" {
-		pem, err := os.ReadFile(cfg.CA)
-		if err != nil {
-			return nil, errs.New(errs.Invalid, "certificate authority of etcd: %w", err)
-		}
-		out.RootCAs = x509.NewCertPool()
-		if !out.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errs.New(errs.Invalid, "certificate authority of etcd: %s holds no PEM certificate", cfg.CA)
-		}
-	}
-	if cfg.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
-		if err != nil {
-			return nil, errs.New(errs.Invalid, "client certificate for etcd: %w", err)
-		}
-		out.Certificates = []tls.Certificate{pair}
-	}
-	return out, nil
+	return remote.TLS("etcd", cfg.CA, cfg.Cert, cfg.Key)
 }

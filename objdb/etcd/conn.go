@@ -67,19 +67,3 @@ func watchConnection(ctx context.Context, conn *grpc.ClientConn, reconnects *sig
 		changed = true
 	}
 }
-
-// backoff waits between tries, twice as long each time, from 25 ms to 1 s.
-type backoff struct{ d time.Duration }
-
-// wait returns false when ctx ended first.
-func (b *backoff) wait(ctx context.Context) bool {
-	b.d = min(max(2*b.d, 25*time.Millisecond), time.Second)
-	t := time.NewTimer(b.d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
-}

@@ -53,7 +53,7 @@ func (s *Store) wrap(err error, tried string) error {
 		return nil
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):
 		err = objdb.ErrLeaseEnded
-	case s.ctx.Err() != nil:
+	case s.life.Over():
 		err = errors.New("the store client is closed")
 	}
 	return errs.New(kind(err), "%s: %s: %w", s.name, tried, err)

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/internal/remote"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -31,10 +32,10 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (objdb.Lease, erro
 	if ttl <= 0 {
 		return nil, errs.New(errs.Invalid, "lease of %s: the time to live must be positive", ttl)
 	}
-	ctx, over := s.bound(ctx)
+	ctx, over := s.life.Bound(ctx)
 	defer over()
 	seconds := int64((ttl + time.Second - 1) / time.Second)
-	var b backoff
+	var b remote.Backoff
 	for {
 		sent := time.Now()
 		try, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), tryWithin)
@@ -49,8 +50,8 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (objdb.Lease, erro
 		}
 		l := &lease{s: s, id: resp.ID, done: make(chan struct{})}
 		var lctx context.Context
-		lctx, l.stop = context.WithCancel(s.ctx)
-		if !s.spawn(func() {
+		lctx, l.stop = context.WithCancel(s.life.Context())
+		if !s.life.Go(func() {
 			defer l.close()
 			l.keepAlive(lctx, sent, time.Duration(resp.TTL)*time.Second)
 		}) {
@@ -106,9 +107,9 @@ func earlier(a, b time.Time) time.Time {
 func (l *lease) Release(ctx context.Context) error {
 	l.stop()
 	l.close()
-	ctx, over := l.s.bound(ctx)
+	ctx, over := l.s.life.Bound(ctx)
 	defer over()
-	var b backoff
+	var b remote.Backoff
 	for {
 		try, cancel := context.WithTimeout(ctx, tryWithin)
 		_, err := l.s.c.Revoke(try, l.id)
@@ -124,6 +125,6 @@ func (l *lease) Release(ctx context.Context) error {
 }
 
 // again reports, after a pause, whether a request that may be repeated should be.
-func (s *Store) again(ctx context.Context, err error, b *backoff) bool {
-	return (passing(err) || kind(err) == errs.Timeout) && s.ctx.Err() == nil && b.wait(ctx)
+func (s *Store) again(ctx context.Context, err error, b *remote.Backoff) bool {
+	return (passing(err) || kind(err) == errs.Timeout) && !s.life.Over() && b.Wait(ctx)
 }

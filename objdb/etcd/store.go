@@ -9,33 +9,19 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/internal/remote"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
 // MaxOps implements objdb.Store.
 func (s *Store) MaxOps() int { return s.maxOps }
 
-// bound returns a context that also ends with the Store, and what to call when the
-// request is over. The client library alone does not end the requests that wait in a
-// server of this process.
-func (s *Store) bound(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.ctx, cancel)
-	if s.ctx.Err() != nil {
-		cancel()
-	}
-	return ctx, func() {
-		stop()
-		cancel()
-	}
-}
-
 // Get implements objdb.Store.
 func (s *Store) Get(ctx context.Context, key string) (objdb.KV, error) {
 	if err := objdb.CheckKey(key); err != nil {
 		return objdb.KV{}, err
 	}
-	ctx, over := s.bound(ctx)
+	ctx, over := s.life.Bound(ctx)
 	defer over()
 	resp, err := s.read(ctx, key)
 	if err != nil {
@@ -52,7 +38,7 @@ func (s *Store) List(ctx context.Context, prefix string) ([]objdb.KV, int64, err
 	if err := objdb.CheckKey(prefix); err != nil {
 		return nil, 0, err
 	}
-	ctx, over := s.bound(ctx)
+	ctx, over := s.life.Bound(ctx)
 	defer over()
 	kvs, head, err := s.list(ctx, prefix)
 	if err != nil {
@@ -108,10 +94,10 @@ func (s *Store) list(ctx context.Context, prefix string) ([]objdb.KV, header, er
 
 // read is one range request, repeated while the cluster is not able to answer.
 func (s *Store) read(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	var b backoff
+	var b remote.Backoff
 	for {
 		resp, err := s.c.Get(ctx, key, opts...)
-		if err == nil || !passing(err) || s.ctx.Err() != nil || !b.wait(ctx) {
+		if err == nil || !passing(err) || s.life.Over() || !b.Wait(ctx) {
 			return resp, err
 		}
 	}
@@ -122,10 +108,10 @@ func (s *Store) Commit(ctx context.Context, txn objdb.Txn) (int64, error) {
 	if err := txn.Validate(s.maxOps); err != nil {
 		return 0, err
 	}
-	ctx, over := s.bound(ctx)
+	ctx, over := s.life.Bound(ctx)
 	defer over()
 	cmps, ops := translate(txn)
-	var b backoff
+	var b remote.Backoff
 	for {
 		resp, err := s.txn(ctx, cmps, ops)
 		switch {
@@ -139,7 +125,7 @@ func (s *Store) Commit(ctx context.Context, txn objdb.Txn) (int64, error) {
 		unknown := kind(err) == errs.Timeout || kind(err) == errs.Unavailable && !notApplied(err)
 		harmless := notApplied(err) || len(ops) == 0 && unknown
 		switch {
-		case harmless && s.ctx.Err() == nil && b.wait(ctx):
+		case harmless && !s.life.Over() && b.Wait(ctx):
 			continue
 		case unknown && ctx.Err() == nil:
 			// Our own time limit is over, not the caller's.
@@ -195,7 +181,7 @@ func translate(txn objdb.Txn) ([]clientv3.Cmp, []clientv3.Op) {
 
 // Health implements objdb.Store.
 func (s *Store) Health(ctx context.Context) error {
-	ctx, over := s.bound(ctx)
+	ctx, over := s.life.Bound(ctx)
 	defer over()
 	_, err := s.c.Get(clientv3.WithRequireLeader(ctx), "/", clientv3.WithCountOnly())
 	return s.wrap(err, "does not answer")

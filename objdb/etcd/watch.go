@@ -8,21 +8,19 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/internal/remote"
 )
 
 // Watch implements objdb.Store.
 func (s *Store) Watch(ctx context.Context, prefix string) <-chan objdb.Batch {
 	w := &watch{s: s, prefix: prefix, out: make(chan objdb.Batch)}
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.ctx, cancel)
-	if !s.spawn(func() {
+	ctx, over := s.life.Bound(ctx)
+	if !s.life.Go(func() {
 		defer close(w.out)
-		defer stop()
-		defer cancel()
+		defer over()
 		w.run(ctx)
 	}) {
-		stop()
-		cancel()
+		over()
 		close(w.out)
 	}
 	return w.out
@@ -47,26 +45,26 @@ type mark struct {
 }
 
 func (w *watch) run(ctx context.Context) {
-	var b backoff
+	var b remote.Backoff
 	for ctx.Err() == nil {
 		if w.at.Revision == 0 {
 			if !w.snapshot(ctx) {
-				if !b.wait(ctx) { // a refused read (permissions) may be allowed later
+				if !b.Wait(ctx) { // a refused read (permissions) may be allowed later
 					return
 				}
 				continue
 			}
-			b = backoff{}
+			b = remote.Backoff{}
 		}
 		switch w.follow(ctx) {
 		case historyGone:
 			w.at, w.mark = header{}, mark{}
 		case interrupted:
-			if !b.wait(ctx) {
+			if !b.Wait(ctx) {
 				return
 			}
 		case progressed:
-			b = backoff{}
+			b = remote.Backoff{}
 		}
 	}
 }
