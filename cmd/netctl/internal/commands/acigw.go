@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -17,7 +16,7 @@ func aciGwCommands() *cli.Command {
 	return &cli.Command{
 		Name: "aci-gw", Usage: "settings of the gateway to an ACI fabric",
 		Commands: []*cli.Command{
-			leaf("info", "show the settings", noArguments(), ignored, aciGwInfo),
+			leaf("info", "show the settings", noArguments(), ignored, info(contivmodel.AciGwKind(), aciGwText)),
 			leaf("inspect", "show the settings with what makes use of them", noArguments(), nil, func(ctx context.Context, cmd *cli.Command) error {
 				return inspect(ctx, cmd, contivmodel.AciGwKind(), contivmodel.AciGwName)
 			}),
@@ -36,24 +35,9 @@ func aciGwFlags() []cli.Flag {
 	}
 }
 
-func aciGwInfo(ctx context.Context, cmd *cli.Command) error {
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
-	all, err := client.List(ctx, c, contivmodel.AciGwKind())
-	if err != nil {
-		return refused(err)
-	}
-	if cmd.Bool("json") {
-		return printJSON(cmd, all)
-	}
-	var text strings.Builder
-	for _, g := range all {
-		fmt.Fprintf(&text, "Path bindings: %s\nNode bindings: %s\nPhysical domain: %s\nEnforce policies: %s\nInclude Common-Tenant: %s\n",
-			g.PathBindings, g.NodeBindings, g.PhysicalDomain, g.EnforcePolicies, g.IncludeCommonTenant)
-	}
-	return print(cmd, text.String())
+func aciGwText(g *contivmodel.AciGw) string {
+	return fmt.Sprintf("Path bindings: %s\nNode bindings: %s\nPhysical domain: %s\nEnforce policies: %s\nInclude Common-Tenant: %s\n",
+		g.PathBindings, g.NodeBindings, g.PhysicalDomain, g.EnforcePolicies, g.IncludeCommonTenant)
 }
 
 // aciGwSet reads the settings, if there are any yet, changes what is given, and writes

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -16,7 +15,7 @@ func globalCommands() *cli.Command {
 	return &cli.Command{
 		Name: "global", Usage: "settings of the whole cluster",
 		Commands: []*cli.Command{
-			leaf("info", "show the settings", noArguments(), ignored, globalInfo),
+			leaf("info", "show the settings", noArguments(), ignored, info(contivmodel.GlobalKind(), globalText)),
 			leaf("inspect", "show the settings with the tags in use", noArguments(), nil,
 				func(ctx context.Context, cmd *cli.Command) error {
 					return inspect(ctx, cmd, contivmodel.GlobalKind(), contivmodel.GlobalName)
@@ -37,24 +36,9 @@ func globalFlags() []cli.Flag {
 	}
 }
 
-func globalInfo(ctx context.Context, cmd *cli.Command) error {
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
-	all, err := client.List(ctx, c, contivmodel.GlobalKind())
-	if err != nil {
-		return refused(err)
-	}
-	if cmd.Bool("json") {
-		return printJSON(cmd, all)
-	}
-	var text strings.Builder
-	for _, g := range all {
-		fmt.Fprintf(&text, "Fabric mode: %s\nForward mode: %s\nARP mode: %s\nVlan Range: %s\nVxlan range: %s\nPrivate subnet: %s\n",
-			g.NetworkInfraType, g.FwdMode, g.ArpMode, g.Vlans, g.Vxlans, g.PvtSubnet)
-	}
-	return print(cmd, text.String())
+func globalText(g *contivmodel.Global) string {
+	return fmt.Sprintf("Fabric mode: %s\nForward mode: %s\nARP mode: %s\nVlan Range: %s\nVxlan range: %s\nPrivate subnet: %s\n",
+		g.NetworkInfraType, g.FwdMode, g.ArpMode, g.Vlans, g.Vxlans, g.PvtSubnet)
 }
 
 // globalSet reads the settings, changes what is given, and writes them back.

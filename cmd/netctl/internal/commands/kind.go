@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -55,6 +56,28 @@ func remove[T, O any](ctx context.Context, cmd *cli.Command, kind contivmodel.Ki
 		return nil
 	}
 	return print(cmd, said+"\n")
+}
+
+// info prints every object of a kind of settings as text, or with --json as a list.
+func info[T, O any](kind contivmodel.Kind[T, O], text func(*T) string) cli.ActionFunc {
+	return func(ctx context.Context, cmd *cli.Command) error {
+		c, err := connect(cmd)
+		if err != nil {
+			return err
+		}
+		all, err := client.List(ctx, c, kind)
+		if err != nil {
+			return refused(err)
+		}
+		if cmd.Bool("json") {
+			return printJSON(cmd, all)
+		}
+		var b strings.Builder
+		for i := range all {
+			b.WriteString(text(&all[i]))
+		}
+		return print(cmd, b.String())
+	}
 }
 
 // inspect prints an object with what is in use by it.
