@@ -116,7 +116,10 @@ func TestHandshakeFails(t *testing.T) {
 			p.send(1, &of.Error{Code: 1, Data: []byte("go away")})
 		}, errs.Invalid, "go away"},
 		{"no hello", func(p *peer) { p.send(1, &of.BarrierReply{}) }, errs.Invalid, "expected HELLO"},
-		{"hangs up", func(p *peer) { p.nc.Close() }, errs.Unavailable, "EOF"},
+		{"hangs up", func(p *peer) {
+			p.next() // closing with the HELLO unread would reset the connection instead
+			p.nc.Close()
+		}, errs.Unavailable, "EOF"},
 		{"nonsense", func(p *peer) {
 			p.nc.Write([]byte("SSH-2.0-server\r\n")) //nolint:errcheck // the test sees it
 		}, errs.Invalid, "malformed"},
