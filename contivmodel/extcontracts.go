@@ -13,6 +13,12 @@ type ExtContractsGroup struct {
 	LinkSets           ExtContractsGroupLinkSets `json:"link-sets"`
 }
 
+// Values of contractsType.
+const (
+	ContractsProvided = "provided"
+	ContractsConsumed = "consumed"
+)
+
 // ExtContractsGroupLinkSets are the objects that use a contracts group.
 type ExtContractsGroupLinkSets struct {
 	EndpointGroups LinkSet `json:"EndpointGroups,omitempty"`
@@ -30,7 +36,7 @@ func ExtContractsGroupKind() Kind[ExtContractsGroup, NoOper] {
 		check: func(g *ExtContractsGroup, c *checker) {
 			c.name("contractsGroupName", g.ContractsGroupName, 64)
 			c.name("tenantName", g.TenantName, 64)
-			if c.err == nil && g.ContractsType != "provided" && g.ContractsType != "consumed" {
+			if c.err == nil && g.ContractsType != ContractsProvided && g.ContractsType != ContractsConsumed {
 				c.err = errs.New(errs.Invalid, "contractsType %q is not valid: expected provided or consumed", g.ContractsType)
 			}
 		},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/contiv/netplugin/netmaster/aci"
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/netx"
@@ -25,7 +26,8 @@ type options struct {
 	store   cliconf.Store
 	member  member
 
-	infra, name        string
+	infra, aciGateway  string
+	name               string
 	external, internal string
 	lease              time.Duration
 }
@@ -65,6 +67,10 @@ func (o *options) flags() []cli.Flag {
 			Sources: env.Var("INFRA"), Usage: "default or aci",
 		},
 		&cli.StringFlag{
+			Name: "aci-gateway", Category: "network", Value: aci.DefaultURL, Destination: &o.aciGateway,
+			Sources: env.Var("ACI_GATEWAY"), Usage: "`URL` of the gateway to an ACI fabric; used in fabric mode aci only",
+		},
+		&cli.StringFlag{
 			Name: "name", Aliases: []string{"plugin-name"}, Category: "network", Value: "netplugin", Destination: &o.name,
 			Sources: env.Var("PLUGIN_NAME"), Usage: "`name` of the docker network and IPAM driver",
 		},
@@ -96,6 +102,9 @@ func (o *options) validate(ctx context.Context) error {
 	}
 	if err := cliconf.OneOf("--infra", &o.infra, "default", "aci"); err != nil {
 		return err
+	}
+	if _, err := aci.NewClient(o.aciGateway); err != nil {
+		return cliconf.Usagef("--aci-gateway: %w", err)
 	}
 	if o.name == "" {
 		return cliconf.Usagef("--name is not set, expected the name of a docker driver")

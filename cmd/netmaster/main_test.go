@@ -37,6 +37,7 @@ func TestOptions(t *testing.T) {
 	}{
 		"infra":                     {[]string{"--infra", "cloud"}, nil, `--infra "cloud" is unknown, expected one of default, aci`},
 		"infra in the environment":  {nil, map[string]string{"INFRA": "cloud"}, `--infra "cloud" is unknown, expected one of default, aci`},
+		"gateway":                   {[]string{"--aci-gateway", "fabric:5000"}, nil, `--aci-gateway: ACI gateway "fabric:5000" is not a URL, expected http://host:port/`},
 		"no name":                   {[]string{"--plugin-name="}, nil, "--name is not set, expected the name of a docker driver"},
 		"external address":          {[]string{"--listen-url", "9999"}, nil, `--external-address: "9999" is not host:port`},
 		"external port":             {[]string{"--external-address", "0.0.0.0:99999"}, nil, `--external-address: "0.0.0.0:99999" has port "99999", expected 1 to 65535`},

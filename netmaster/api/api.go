@@ -25,6 +25,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/sirupsen/logrus"
 
+	"github.com/contiv/netplugin/netmaster/aci"
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/objdb"
@@ -45,6 +46,7 @@ type Config struct {
 	FwdMode     string // bridge | routing; of a new cluster
 	Infra       string // default | aci | aci-opflex; of a new cluster
 	AgentPort   int    // where agents serve HTTP; 0 means 9090
+	ACIGateway  string // URL of the gateway to an ACI fabric; "" means aci.DefaultURL
 	// RequestTimeout is how long a request waits for the store; 0 means 10 s.
 	RequestTimeout time.Duration
 }
@@ -52,13 +54,21 @@ type Config struct {
 // NewController returns what the daemon calls when it has become leader.
 func NewController(cfg Config) daemon.NewController {
 	return func(ctx context.Context, store objdb.Store, lead objdb.Leadership) (daemon.Controller, error) {
+		gateway, err := aci.NewClient(cfg.ACIGateway)
+		if err != nil {
+			return nil, err
+		}
 		engine, err := intent.New(ctx, intent.Config{
 			Log: cfg.Log, ClusterMode: cfg.ClusterMode, FwdMode: cfg.FwdMode, Infra: cfg.Infra, AgentPort: cfg.AgentPort,
 		}, store, lead)
 		if err != nil {
 			return nil, err
 		}
-		return newHandler(cfg, engine), nil
+		fabric := aci.New(aci.Config{
+			Log: cfg.Log, Store: store, Fence: lead.Fence(), Gateway: gateway,
+		}, engine)
+		go fabric.Run(ctx)
+		return newHandler(cfg, engine, fabric), nil
 	}
 }
 
@@ -69,7 +79,7 @@ type handler struct {
 	router  *mux.Router
 }
 
-func newHandler(cfg Config, e *intent.Engine) *handler {
+func newHandler(cfg Config, e *intent.Engine, fabric *aci.Fabric) *handler {
 	h := &handler{log: cfg.Log, timeout: cfg.RequestTimeout, router: mux.NewRouter().UseEncodedPath()}
 	if h.timeout == 0 {
 		h.timeout = defaultTimeout
@@ -77,7 +87,7 @@ func newHandler(cfg Config, e *intent.Engine) *handler {
 	// Without this, a known path with another method would be a 405.
 	h.router.MethodNotAllowedHandler = http.NotFoundHandler()
 	for _, c := range e.Collections() {
-		h.collection(c)
+		h.collection(withFabric(c, e, fabric))
 	}
 	h.endpoints(e)
 	h.plugin(e)

@@ -293,7 +293,6 @@ func TestPoliciesInACI(t *testing.T) {
 		put(policyPath, "p1", `"policyName":"p1"`),
 		group("web", `,"policies":["p1"]`),
 		rule("p1", "1", `,"direction":"in","action":"allow"`),
-		refused(put(appPath, "shop", `"appProfileName":"shop","endpointGroups":["web"]`), `~does not drive the ACI gateway`),
 	})
 	if got := records(t, store); len(got) != 0 {
 		t.Errorf("records %v", got)

@@ -20,12 +20,9 @@ func (e *Engine) appProfiles() *collection[contivmodel.AppProfile, contivmodel.N
 }
 
 // putApp plans an app profile, all of whose groups must exist. In ACI mode a profile is
-// what the gateway builds the fabric's policies from: as long as nothing drives the
-// gateway, to accept one would be to claim what does not happen.
+// what the gateway builds the fabric's policies from, so it must be one that can be
+// told.
 func putApp(x *tx, p *contivmodel.AppProfile) error {
-	if aci(x) {
-		return errs.New(errs.Invalid, "app profile %s cannot be applied in ACI fabric mode: this netmaster does not drive the ACI gateway", p.Key)
-	}
 	for _, name := range p.EndpointGroups {
 		if _, ok := x.groups.get(modelKey(p.TenantName, name)); !ok {
 			return errs.New(errs.NotFound, "EndpointGroup %s not found", modelKey(p.TenantName, name))
@@ -33,7 +30,7 @@ func putApp(x *tx, p *contivmodel.AppProfile) error {
 	}
 	linkApp(p)
 	x.apps.put(x, p.Key, p)
-	return nil
+	return checkFabric(x, p)
 }
 
 // linkApp sets the links that follow from what an app profile names.

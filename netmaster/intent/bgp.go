@@ -25,7 +25,7 @@ func (e *Engine) bgps() *collection[contivmodel.Bgp, contivmodel.BgpOper] {
 
 // putBgp plans a speaker and the record that its agent starts it by.
 func putBgp(x *tx, b *contivmodel.Bgp) error {
-	if aci(x) {
+	if inACI(x) {
 		return errs.New(errs.Invalid, "Bgp is not supported in ACI fabric mode")
 	}
 	x.bgps.put(x, b.Key, b)

@@ -83,7 +83,7 @@ func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (
 		ID: id, NetID: netID, EndpointID: req.ConfigEP.Container, ServiceName: req.ConfigEP.ServiceName,
 		HomingHost: req.ConfigEP.Host, EPCommonName: req.EPCommonName,
 	}
-	if ep.ServiceName == "" && aci(x) {
+	if ep.ServiceName == "" && inACI(x) {
 		ep.ServiceName = defaultACIGroup
 	}
 	pool := ""

@@ -118,7 +118,7 @@ func checkPool(x *tx, g *contivmodel.EndpointGroup, netID string) (*ipam.Pool, e
 // ownVLAN gives a group its own VLAN in ACI mode, where groups and not networks are
 // what the fabric tells apart.
 func ownVLAN(x *tx, net *state.Network, rec *state.EndpointGroup) error {
-	if !aci(x) {
+	if !inACI(x) {
 		return nil
 	}
 	if net.PktTagType != state.EncapVLAN {
@@ -183,6 +183,9 @@ func updateGroup(x *tx, old, g *contivmodel.EndpointGroup) error {
 	}
 	if rec != *before {
 		x.grpStates.put(x, id, &rec)
+	}
+	if err := checkFabric(x, appsWith(x, upd.Key)...); err != nil {
+		return err
 	}
 	withdrawGroup(x, old, func(policy string) bool { return !slices.Contains(upd.Policies, policy) })
 	return expandGroup(x, &upd, &rec)
@@ -255,8 +258,8 @@ func (m *model) groupOper(g *contivmodel.EndpointGroup, hosts vteps) (contivmode
 
 func isGroupOwner(owner string) bool { return strings.HasPrefix(owner, "group/") }
 
-// aci reports whether the fabric is driven by ACI.
-func aci(x *tx) bool {
+// inACI reports whether the fabric is driven by ACI.
+func inACI(x *tx) bool {
 	g, ok := x.globals.get(contivmodel.GlobalName)
 	return ok && g.NetworkInfraType == contivmodel.InfraACI
 }

@@ -69,6 +69,9 @@ type model struct {
 	spaces map[string]*ipam.Space // by network id
 	pools  map[string]*tags.Pool
 
+	// changed is closed, and another one made, with each commit.
+	changed chan struct{}
+
 	// unreadable are store keys whose values could not be understood, with the reason.
 	// They are left alone. Set at load, constant afterwards.
 	unreadable map[string]string
@@ -111,6 +114,7 @@ func newModel() *model {
 		provLists:  newTable[string, state.ProviderList](in(state.ProviderRoot)),
 		spaces:     map[string]*ipam.Space{},
 		unreadable: map[string]string{},
+		changed:    make(chan struct{}),
 		pools: map[string]*tags.Pool{
 			tags.VLAN:    tags.NewPool(contivmodel.TagRange{}, contivmodel.MaxVLAN),
 			tags.VXLAN:   tags.NewPool(contivmodel.TagRange{}, 0),
@@ -169,6 +173,16 @@ func (m *model) tables() []planned {
 		m.profiles, m.policies, m.rules, m.apps, m.contracts, m.bgps, m.gateways, m.services,
 		m.settings, m.netStates, m.grpStates, m.endpoints, m.addrs, m.tags, m.ruleRecs, m.bgpRecs, m.svcRecs, m.provLists,
 	}
+}
+
+// committed is a view of the tables that fabric profiles are made of, as everybody sees
+// them; for holders of mu.
+func (m *model) committed() *tx {
+	return &tx{model: &model{
+		globals: m.globals.committed(), gateways: m.gateways.committed(), apps: m.apps.committed(), contracts: m.contracts.committed(),
+		groups: m.groups.committed(), grpStates: m.grpStates.committed(), netStates: m.netStates.committed(),
+		rules: m.rules.committed(), rulesOfPolicy: m.rulesOfPolicy, rulesOnGroup: m.rulesOnGroup,
+	}}
 }
 
 // modelKey is the key of an object that belongs to a tenant.

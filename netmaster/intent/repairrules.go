@@ -17,7 +17,7 @@ func (l *loader) wrongRules() []step {
 	m := l.model
 	x := &tx{model: m}
 	want := map[string]state.PolicyRule{}
-	if !aci(x) {
+	if !inACI(x) {
 		for _, key := range slices.Sorted(maps.Keys(m.rules.base)) {
 			r := m.rules.base[key].v
 			for _, g := range m.groups.where(m.groupsOfPolicy, modelKey(r.TenantName, r.PolicyName)) {

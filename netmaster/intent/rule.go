@@ -39,6 +39,9 @@ func createRule(x *tx, r *contivmodel.Rule) error {
 		if err := expandRule(x, r, g); err != nil {
 			return err
 		}
+		if err := checkFabric(x, appsWith(x, g.Key)...); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -102,7 +105,7 @@ func groupID(g *contivmodel.EndpointGroup) string { return state.GroupID(g.Group
 // expandRule plans the records of a rule for a group under its policy. In ACI mode the
 // fabric enforces policies, and there are none.
 func expandRule(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup) error {
-	if aci(x) {
+	if inACI(x) {
 		return nil
 	}
 	rec, ok := x.grpStates.get(groupID(g))
@@ -171,7 +174,7 @@ func withdrawRule(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup) {
 // expandGroup plans the records of all rules of a group's policies; those that are
 // there already stay untouched.
 func expandGroup(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error {
-	if aci(x) {
+	if inACI(x) {
 		return nil
 	}
 	for _, key := range inTenant(g.TenantName, g.Policies...) {

@@ -71,6 +71,11 @@ func (t *table[K, V]) indexedEach(each func(K, *V) []string) *index[K, V] {
 	return ix
 }
 
+// committed is the table without what is planned.
+func (t *table[K, V]) committed() *table[K, V] {
+	return &table[K, V]{key: t.key, base: t.base, indexes: t.indexes}
+}
+
 // get is the writer's view: the overlay, else the base.
 func (t *table[K, V]) get(k K) (*V, bool) {
 	if v, ok := t.over[k]; ok {
