@@ -13,11 +13,14 @@ type Controller struct {
 	Miss     bool   // give the reason "no match" instead of "action"
 	Userdata []byte // comes back in the packet-in; needs PacketInFormat2
 	Meter    uint32 // meter that limits these packet-ins; 0 means none
+	// Pause stops the packet here; it goes on when a Resume for its packet-in comes,
+	// and never if none does. Needs PacketInFormat2.
+	Pause bool
 }
 
 // Controller sends the packet to the controller.
 func (a Actions) Controller(c Controller) Actions {
-	x := controllerAction{maxLen: c.MaxLen, id: c.ID, reason: ReasonAction, userdata: string(c.Userdata), meter: c.Meter}
+	x := controllerAction{maxLen: c.MaxLen, id: c.ID, reason: ReasonAction, userdata: string(c.Userdata), meter: c.Meter, pause: c.Pause}
 	if c.MaxLen == 0 {
 		x.maxLen = MaxLenFull
 	}

@@ -13,6 +13,7 @@ type Experimenter struct {
 const (
 	nxtSetPacketInFormat = 16
 	nxtSetControllerID   = 20
+	nxtResume            = 28
 	nxtFlushCTZone       = 29
 	nxtPacketIn2         = 30
 	nxtFlushCT           = 32
@@ -34,6 +35,12 @@ type SetPacketInFormat struct{ Format PacketInFormat }
 
 // SetControllerID gives this connection the id that controller actions name.
 type SetControllerID struct{ ID uint16 }
+
+// Resume lets a paused packet go on where it was, with everything it had: registers,
+// tunnel fields, connection state (NXT_RESUME).
+type Resume struct {
+	Paused []byte // of the PacketIn
+}
 
 // FlushCTZone forgets every connection of a conntrack zone.
 type FlushCTZone struct{ Zone uint16 }
@@ -87,6 +94,9 @@ func (*SetPacketInFormat) Type() MsgType { return TypeExperimenter }
 func (*SetControllerID) Type() MsgType { return TypeExperimenter }
 
 // Type returns TypeExperimenter.
+func (*Resume) Type() MsgType { return TypeExperimenter }
+
+// Type returns TypeExperimenter.
 func (*FlushCTZone) Type() MsgType { return TypeExperimenter }
 
 // Type returns TypeExperimenter.
@@ -111,6 +121,10 @@ func (m *SetPacketInFormat) appendBody(b []byte, _ uint32) ([]byte, error) {
 func (m *SetControllerID) appendBody(b []byte, _ uint32) ([]byte, error) {
 	b = append(vendor(b, nxVendor, nxtSetControllerID), 0, 0, 0, 0, 0, 0)
 	return binary.BigEndian.AppendUint16(b, m.ID), nil
+}
+
+func (m *Resume) appendBody(b []byte, _ uint32) ([]byte, error) {
+	return append(vendor(b, nxVendor, nxtResume), m.Paused...), nil
 }
 
 func (m *FlushCTZone) appendBody(b []byte, _ uint32) ([]byte, error) {
@@ -142,6 +156,8 @@ func decodeExperimenter(r *reader) Message {
 	case id == nxVendor && typ == nxtSetControllerID:
 		r.skip(6)
 		return &SetControllerID{ID: r.u16()}
+	case id == nxVendor && typ == nxtResume:
+		return &Resume{Paused: r.rest()}
 	case id == nxVendor && typ == nxtFlushCTZone:
 		r.skip(6)
 		return &FlushCTZone{Zone: r.u16()}

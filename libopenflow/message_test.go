@@ -76,6 +76,7 @@ func sampleMessages() []Message {
 		&SetAsync{[2]uint32{1, 2}, [2]uint32{3, 4}, [2]uint32{5, 6}},
 		&SetPacketInFormat{PacketInFormat2},
 		&SetControllerID{7},
+		&Resume{Paused: []byte{0, 8, 0, 4}},
 		&FlushCTZone{8},
 		&FlushCT{Proto: 17, AnyZone: true, Reply: CTTuple{Dst: netip.MustParseAddr("2001:db8::1"), SrcPort: 3}},
 		&BundleControl{1, BundleCommitReply, BundleAtomic},

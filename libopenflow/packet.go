@@ -1,6 +1,7 @@
 package libopenflow
 
 import (
+	"bytes"
 	"encoding/binary"
 )
 
@@ -34,6 +35,8 @@ type PacketIn struct {
 	Match    Match  // in_port, metadata, registers, tunnel fields as they were
 	Userdata []byte // of the controller action; PacketInFormat2 only
 	Data     []byte // the frame
+	// Paused is what a Resume sends back, when the action has paused the packet.
+	Paused []byte
 }
 
 // InPort returns the port the packet came in by; PortAny if the switch did not say.
@@ -74,12 +77,13 @@ const (
 	pi2Reason   = 5
 	pi2Metadata = 6
 	pi2Userdata = 7
+	pi2Continue = 8
 )
 
 // decodePacketIn2 reads the property list of message NXT_PACKET_IN2.
 func decodePacketIn2(r *reader) *PacketIn {
 	m := &PacketIn{Buffer: NoBuffer, Cookie: ^uint64(0), Reason: ReasonMiss}
-	full := -1
+	full, whole := -1, r.b
 	for r.more() {
 		typ, p := r.property()
 		switch typ {
@@ -102,6 +106,8 @@ func decodePacketIn2(r *reader) *PacketIn {
 			p.fail(err)
 		case pi2Userdata:
 			m.Userdata = p.rest()
+		case pi2Continue:
+			m.Paused = bytes.Clone(whole)
 		}
 		r.fail(p.err)
 	}

@@ -140,3 +140,8 @@ func (c *Conn) Barrier(ctx context.Context) error {
 func (c *Conn) PacketOut(m *of.PacketOut) error {
 	return c.write(c.w.xids(1), m)
 }
+
+// Resume lets a packet go on that a controller action has paused, and does not wait.
+func (c *Conn) Resume(in *of.PacketIn) error {
+	return c.write(c.w.xids(1), &of.Resume{Paused: in.Paused})
+}
