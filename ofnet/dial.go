@@ -3,6 +3,7 @@ package ofnet
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	of "github.com/contiv/netplugin/libopenflow"
 	"github.com/contiv/netplugin/ofnet/ofctrl"
@@ -11,15 +12,19 @@ import (
 // bridgeChannel is the real Channel: one OpenFlow connection.
 type bridgeChannel struct{ conn *ofctrl.Conn }
 
-func dialBridge(ctx context.Context, target string) (Channel, error) {
+// agentParts are the parts of pipelines that the agent plays.
+type agentParts struct {
+	dns       func(*DNSQuery)
+	malformed *atomic.Uint64
+}
+
+func (a agentParts) dial(ctx context.Context, target string) (Channel, error) {
 	// Packets that arrive before Dial has returned wait for conn.
 	ready := make(chan struct{})
 	var conn *ofctrl.Conn
-	dialled, err := ofctrl.Dial(ctx, ofctrl.Config{Target: target, PacketIn: func(in *of.PacketIn) {
+	dialled, err := ofctrl.Dial(ctx, ofctrl.Config{Target: target, Userdata: true, PacketIn: func(in *of.PacketIn) {
 		<-ready
-		if out := answerSolicitation(in); out != nil {
-			_ = conn.PacketOut(out) // a channel that has broken shows it otherwise
-		}
+		a.handle(conn, in)
 	}})
 	if err != nil {
 		return nil, err
@@ -27,6 +32,30 @@ func dialBridge(ctx context.Context, target string) (Channel, error) {
 	conn = dialled
 	close(ready)
 	return &bridgeChannel{conn}, nil
+}
+
+// packetSender is what answers go out by. A channel that has broken shows it otherwise.
+type packetSender interface {
+	PacketOut(*of.PacketOut) error
+	Resume(*of.PacketIn) error
+}
+
+// handle does what a flow has passed a packet on for.
+func (a agentParts) handle(conn packetSender, in *of.PacketIn) {
+	if string(in.Userdata) == dnsUserdata {
+		switch q, err := parseDNS(conn, in); {
+		case err != nil:
+			a.malformed.Add(1)
+		case a.dns == nil:
+			q.Pass()
+		default:
+			a.dns(q)
+		}
+		return
+	}
+	if out := answerSolicitation(in); out != nil {
+		_ = conn.PacketOut(out)
+	}
 }
 
 func (c *bridgeChannel) Dump(ctx context.Context, yield func(of.Flow)) error {

@@ -11,6 +11,7 @@
 //	source     does a container send under its own addresses?
 //	neighbour  is it ARP or neighbour discovery?
 //	arp, nd    answer for addresses that are known
+//	dns        what containers ask name servers goes by way of the agent
 //	route      which endpoint has the destination address?        (routing modes)
 //	policy     do the rules allow it? (before or after the route)
 //	hop        is it another network? then one hop less to live   (routing modes)

@@ -47,6 +47,7 @@ const (
 	featureSwitch
 	featureSource
 	featurePolicy
+	featureDNS
 )
 
 // A cookie is round (16 bits) | feature (8) | 8 zero bits | object (32). The round

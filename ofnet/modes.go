@@ -24,7 +24,11 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	}
 	p.policy.byAddress = !set.Routing
 	p.features = append(p.features, p.policy)
-	p.entry = tableNeighbour
+	p.entry, p.sent = tableNeighbour, p.forward
+	if set.DNS.Rate != 0 {
+		p.sent = tableDNS
+		p.features = append(p.features, dns{})
+	}
 	if !set.AllowSpoofing {
 		p.entry = tableSource
 		p.features = append(p.features, sourceGuard{})

@@ -25,15 +25,15 @@ func (f neighbour) fixed(p *Pipeline) []row {
 		add(prioNormal, of.NewMatch().ARP(arpRequest), goTo(p.to(tableARP)))
 	}
 	if !f.nd {
-		add(prioMiss, of.NewMatch(), goTo(p.to(p.forward)))
+		add(prioMiss, of.NewMatch(), goTo(p.to(p.sent)))
 		return rows
 	}
 	add(prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborSolicit), goTo(p.to(tableND)))
 	for _, typ := range []uint8{icmpv6RouterSolicit, icmpv6RouterAdvert, icmpv6NeighborAdvert, icmpv6Redirect} {
 		add(prioNormal, of.NewMatch().ICMPv6(typ), drop)
 	}
-	add(prioMiss+1, of.NewMatch().IP(), goTo(p.to(p.forward)))
-	add(prioMiss+1, of.NewMatch().IPv6(), goTo(p.to(p.forward)))
+	add(prioMiss+1, of.NewMatch().IP(), goTo(p.to(p.sent)))
+	add(prioMiss+1, of.NewMatch().IPv6(), goTo(p.to(p.sent)))
 	return rows
 }
 
@@ -61,8 +61,11 @@ func (f arpResponder) fixed(p *Pipeline) []row {
 			MoveField(of.FieldReg(regScratch), of.FieldARPSPA).
 			OutputInPort())},
 	}
+	if f.asRouter || p.set.DNS.Rate != 0 { // where the name server is
+		rows = append(rows, row{tableARP, prioNormal, of.NewMatch().ARP(arpRequest).ARPTPA(host(LinkRouter4)), answer(p, RouterMAC)})
+	}
 	if f.asRouter {
-		return append(rows, row{tableARP, prioNormal, of.NewMatch().ARP(arpRequest).ARPTPA(host(LinkRouter4)), answer(p, RouterMAC)})
+		return rows
 	}
 	return append(rows, row{tableARP, prioMiss, of.NewMatch(), f.unanswered(p)})
 }

@@ -18,6 +18,8 @@ type Settings struct {
 	NDByAgent  bool
 	TunnelPort uint32 // OpenFlow port of the flow-based VXLAN port
 	Round      uint16 // goes into cookies
+	// DNS hands the agent what containers of this host ask name servers by UDP.
+	DNS DNSSettings
 }
 
 // Pipeline computes the flows of one bridge.
@@ -29,6 +31,7 @@ type Pipeline struct {
 	ids      [numTables]uint8
 	names    []string
 	entry    table // what a container sends goes on here
+	sent     table // what a container has sent, and is no question about neighbours, goes on here
 	forward  table // what has been let in goes on here
 	filtered table // what policy lets through goes on here
 	tunnels  map[tunnelKey]of.Instructions
@@ -90,7 +93,7 @@ func (p *Pipeline) Network(n Network) Program {
 func (p *Pipeline) Endpoint(e Endpoint) Program {
 	return Program{
 		Flows:  p.collect(e.ID, func(f feature) []row { return f.endpoint(p, e) }),
-		Meters: e.QoS.meters(e),
+		Meters: append(e.QoS.meters(e), p.set.DNS.meters(e)...),
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-const testTunnelPort = 65000
+const testTunnelPort, testDNSPort = 65000, 65001
 
 // The objects of the golden files and of the traces: two networks of one tenant, one
 // of another tenant with the same subnet; endpoints here and on another host.
@@ -100,6 +100,9 @@ func TestGoldenFlows(t *testing.T) {
 	v := newPipeline(t, Settings{Encap: VLAN, Round: 1})
 	flood := newPipeline(t, Settings{Encap: VLAN, ARPFlood: true, Round: 1})
 	x := vxbridge(t)
+	names := DNSSettings{Rate: 1000, Port: testDNSPort}
+	rd := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, DNS: names})
+	vd := newPipeline(t, Settings{Encap: VLAN, Round: 1, DNS: names})
 	open := newPipeline(t, Settings{Encap: VXLAN, TunnelPort: testTunnelPort, Round: 1, AllowSpoofing: true})
 	for _, c := range []struct {
 		name  string
@@ -132,6 +135,11 @@ func TestGoldenFlows(t *testing.T) {
 		{"vxlan_flood", x, x.Flood(vxFlood1)},
 		{"vlan_flood_fixed", flood, flood.Fixed()},
 		{"vlan_flood_endpoint_local", flood, flood.Endpoint(vl1)},
+		{"vrouter_dns_fixed", rd, rd.Fixed()},
+		{"vrouter_dns_network", rd, rd.Network(vxNet1)},
+		{"vrouter_dns_endpoint", rd, rd.Endpoint(local1)},
+		{"vlan_dns_fixed", vd, vd.Fixed()},
+		{"vlan_dns_endpoint", vd, vd.Endpoint(vl1)},
 	} {
 		t.Run(c.name, func(t *testing.T) { golden(t, c.name, render(c.p, c.flows)) })
 	}

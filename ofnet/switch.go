@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -20,6 +21,9 @@ type SwitchConfig struct {
 	Name   string // of the bridge, for logs
 	Target string // unix:PATH of the bridge's management socket, or tcp:HOST:PORT
 	Log    logrus.FieldLogger
+	// DNS is told of what containers ask, if the pipeline has DNS. It must not block, and
+	// see to it that every query is answered, passed or dropped. Nil passes all.
+	DNS func(*DNSQuery)
 	// Dial opens the OpenFlow channel; nil for the real one.
 	Dial func(ctx context.Context, target string) (Channel, error)
 }
@@ -53,6 +57,8 @@ type Switch struct {
 	cfg  SwitchConfig
 	kick chan struct{}
 
+	malformed *atomic.Uint64 // packets for the agent that make no sense
+
 	mu       sync.Mutex
 	owners   map[string]Program
 	flows    *wishes[of.FlowKey, body]
@@ -71,11 +77,12 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 	if cfg.Log == nil {
 		cfg.Log = logrus.StandardLogger()
 	}
+	malformed := &atomic.Uint64{}
 	if cfg.Dial == nil {
-		cfg.Dial = dialBridge
+		cfg.Dial = agentParts{dns: cfg.DNS, malformed: malformed}.dial
 	}
 	return &Switch{
-		cfg: cfg, kick: make(chan struct{}, 1), changed: make(chan struct{}),
+		malformed: malformed, cfg: cfg, kick: make(chan struct{}, 1), changed: make(chan struct{}),
 		owners: map[string]Program{}, flows: newWishes[of.FlowKey](sameBody),
 		groups: newWishes[uint32](same[of.Group]), meters: newWishes[uint32](same[of.Meter]),
 	}
@@ -290,6 +297,7 @@ type SwitchStatus struct {
 	Pending   int    // flows, groups and meters that differ
 	Refused   int
 	Sent      uint64 // changes since start
+	Malformed uint64 // packets for the agent that it dropped because they make no sense
 	Error     string `json:",omitempty"`
 }
 
@@ -300,7 +308,7 @@ func (s *Switch) Status() SwitchStatus {
 	st := SwitchStatus{
 		Connected: s.synced, Connects: s.connects, Desired: s.flows.diff.Len(), Actual: s.flows.diff.LenActual(),
 		Groups: s.groups.diff.LenActual(), Meters: s.meters.diff.LenActual(),
-		Pending: s.countPending(), Refused: s.countRefused(), Sent: s.sent,
+		Pending: s.countPending(), Refused: s.countRefused(), Sent: s.sent, Malformed: s.malformed.Load(),
 	}
 	if s.lastErr != nil {
 		st.Error = s.lastErr.Error()

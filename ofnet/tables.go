@@ -15,6 +15,8 @@ const (
 	tableND
 	tableNDReply
 	tableNDFinish
+	tableDNS
+	tableDNSServe
 	tableRoute
 	tableTrack
 	tableState
@@ -30,7 +32,7 @@ const (
 )
 
 var tableNames = [numTables]string{
-	"classify", "uplink", "source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish",
+	"classify", "uplink", "source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
 	"route", "track", "state", "group-source", "group-dest", "policy", "deny", "hop", "deliver", "mac", "switch",
 }
 
