@@ -33,10 +33,7 @@ type loader struct {
 func (l *loader) load(ctx context.Context) error {
 	m := l.model
 	l.newest6 = map[string]int64{}
-	sets := []struct {
-		prefix string
-		take   func(rest string, kv objdb.KV) error
-	}{
+	sets := []recordSet{
 		{objPrefix(contivmodel.GlobalKind()), decodeObject(contivmodel.GlobalKind(), m.globals, func(*contivmodel.Global) {})},
 		{objPrefix(contivmodel.TenantKind()), decodeObject(contivmodel.TenantKind(), m.tenants, func(t *contivmodel.Tenant) {
 			t.LinkSets = contivmodel.TenantLinkSets{}
@@ -76,20 +73,53 @@ func (l *loader) load(ctx context.Context) error {
 		{state.ProviderRoot, decodeRecord(m.provLists)},
 		{state.BgpRoot, decodeRecord(m.bgpRecs)},
 	}
-	for _, set := range sets {
-		kvs, _, err := l.store.List(ctx, set.prefix)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", set.prefix, err)
-		}
-		for _, kv := range kvs {
-			if err := set.take(strings.TrimPrefix(kv.Key, set.prefix), kv); err != nil {
-				l.log.WithField("key", kv.Key).WithError(err).Error("unreadable record in the store, left alone")
-				m.unreadable[kv.Key] = err.Error()
-			}
-		}
+	if err := l.read(ctx, sets); err != nil {
+		return err
 	}
 	l.ranges()
 	return nil
+}
+
+// recordSet is one sort of record in the store and what is made of each.
+type recordSet struct {
+	prefix string
+	take   func(rest string, kv objdb.KV) error
+}
+
+// read takes the records of the sets, set after set. While one is being taken the store
+// reads the next.
+func (l *loader) read(ctx context.Context, sets []recordSet) error {
+	type list struct {
+		recordSet
+		kvs []objdb.KV
+		err error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lists := make(chan list)
+	go func() {
+		defer close(lists)
+		for _, set := range sets {
+			kvs, _, err := l.store.List(ctx, set.prefix)
+			select {
+			case lists <- list{set, kvs, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for set := range lists {
+		if set.err != nil {
+			return fmt.Errorf("read %s: %w", set.prefix, set.err)
+		}
+		for _, kv := range set.kvs {
+			if err := set.take(strings.TrimPrefix(kv.Key, set.prefix), kv); err != nil {
+				l.log.WithField("key", kv.Key).WithError(err).Error("unreadable record in the store, left alone")
+				l.model.unreadable[kv.Key] = err.Error()
+			}
+		}
+	}
+	return context.Cause(ctx)
 }
 
 func objPrefix[T, O any](kind contivmodel.Kind[T, O]) string {

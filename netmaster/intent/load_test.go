@@ -2,12 +2,14 @@ package intent
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/netmaster/intent/intenttest"
+	"github.com/contiv/netplugin/netmaster/tags"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
@@ -220,4 +222,43 @@ func TestFlags(t *testing.T) {
 	e.mustNetwork(t, "n", "10.1.1.0/24")
 	_, got = start("bridge")
 	check("new flags with networks in place", got, "routing")
+}
+
+// TestMoreNetworksThanVLANs: the VLANs inside the hosts do not bound how many VXLAN
+// networks there can be, nor are they taken twice or lost.
+func TestMoreNetworksThanVLANs(t *testing.T) {
+	store := memory.New()
+	e, _, stop := lead(t, store)
+	e.model.pools[tags.Local].SetRange(contivmodel.TagRange{Low: 1, High: 2})
+	create := func(n int) {
+		e.mustPut(t, e.networks(), fmt.Sprintf("default:n%d", n), fmt.Sprintf(
+			`{"tenantName":"default","networkName":"n%d","encap":"vxlan","subnet":"10.1.%d.0/24"}`, n, n))
+	}
+	localTags := func(e *Engine) string {
+		var all []string
+		for n := 1; n <= 4; n++ {
+			if r, ok := e.model.netStates.base[fmt.Sprintf("n%d.default", n)]; ok {
+				all = append(all, fmt.Sprintf("n%d:%d/%d", n, r.v.PktTag, r.v.ExtPktTag))
+			}
+		}
+		return strings.Join(all, " ")
+	}
+	for n := 1; n <= 3; n++ {
+		create(n)
+	}
+	if got, want := localTags(e), "n1:1/1 n2:2/2 n3:0/3"; got != want {
+		t.Errorf("tags %s, want %s", got, want)
+	}
+	for _, n := range []string{"default:n3", "default:n1"} {
+		if err := e.networks().Delete(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create(4)
+	stop()
+	e, _, stop = lead(t, store)
+	defer stop()
+	if got, want := localTags(e), "n2:2/2 n4:1/1"; got != want {
+		t.Errorf("tags %s, want %s", got, want)
+	}
 }

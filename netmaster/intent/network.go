@@ -179,14 +179,17 @@ func assignTags(x *tx, n *contivmodel.Network, rec *state.Network) error {
 	case !vnis.Available(vni):
 		return errs.New(errs.Conflict, "requested vxlan not available - vxlan:%d", vni)
 	}
-	local, ok := x.pools[tags.Local].Next()
-	if !ok {
-		return errs.New(errs.Exhausted, "no local vlans available for a vxlan network")
-	}
-	rec.PktTag, rec.ExtPktTag = local, vni
+	rec.ExtPktTag = vni
 	if err := x.claimTag(tags.VXLAN, vni, owner); err != nil {
 		return err
 	}
+	// Nothing but what users see depends on a local VLAN: when there are more networks
+	// than VLANs, the rest have none.
+	local, ok := x.pools[tags.Local].Next()
+	if !ok {
+		return nil
+	}
+	rec.PktTag = local
 	return x.claimTag(tags.Local, local, owner)
 }
 

@@ -26,27 +26,14 @@ func apiOf(h *lab.Host) api {
 	return api{&http.Client{Transport: &http.Transport{DialContext: h.Dial, MaxIdleConnsPerHost: 64}}}
 }
 
-// createEndpoints has endpoints of the given numbers created, clients at a time, and
-// returns how many were created in a second.
-func (a api) createEndpoints(ctx context.Context, host string, from, n, clients int) (float64, error) {
-	numbers := make(chan int)
+// each has n things done, clients at a time, and returns how many were done in a second.
+func each(ctx context.Context, n, clients int, do func(ctx context.Context, i int) error) (float64, error) {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		defer close(numbers)
-		for i := from; i < from+n; i++ {
-			select {
-			case numbers <- i:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
 	began := time.Now()
-	for range clients {
+	for k := range clients {
 		g.Go(func() error {
-			for i := range numbers {
-				if err := a.createEndpoint(ctx, host, fmt.Sprintf("c%d", i)); err != nil {
+			for i := k; i < n; i += clients {
+				if err := do(ctx, i); err != nil {
 					return err
 				}
 			}
@@ -57,15 +44,28 @@ func (a api) createEndpoints(ctx context.Context, host string, from, n, clients 
 	return float64(n) / time.Since(began).Seconds(), err
 }
 
-func (a api) createEndpoint(ctx context.Context, host, container string) error {
-	body, err := json.Marshal(masterapi.CreateEndpointRequest{
-		TenantName: "default", NetworkName: "bench", EndpointID: container,
+// createEndpoints has endpoints of the given numbers created, clients at a time, and
+// returns how many were created in a second.
+func (a api) createEndpoints(ctx context.Context, host string, from, n, clients int) (float64, error) {
+	return each(ctx, n, clients, func(ctx context.Context, i int) error {
+		return a.createEndpoint(ctx, "bench", host, fmt.Sprintf("c%d", from+i))
+	})
+}
+
+func (a api) createEndpoint(ctx context.Context, network, host, container string) error {
+	return a.post(ctx, masterapi.PathCreateEndpoint, masterapi.CreateEndpointRequest{
+		TenantName: "default", NetworkName: network, EndpointID: container,
 		ConfigEP: masterapi.ConfigEP{Container: container, Host: host},
 	})
+}
+
+// post makes a request of the host's netmaster.
+func (a api) post(ctx context.Context, path string, body any) error {
+	text, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:9999"+masterapi.PathCreateEndpoint, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:9999"+path, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
@@ -75,9 +75,9 @@ func (a api) createEndpoint(ctx context.Context, host, container string) error {
 		return err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	answer, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("create endpoint %s: %s", container, text)
+		err = fmt.Errorf("%s %s: %s", path, text, answer)
 	}
 	return err
 }
