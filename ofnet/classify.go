@@ -5,6 +5,7 @@ import of "github.com/contiv/netplugin/libopenflow"
 // classifier finds out where a packet comes from and lets nothing else in: a port
 // without an endpoint, a tunnel packet of a network this host does not know, and a
 // frame that cannot be right end here.
+// With uplinks it also lets in what comes from the physical network of the bridge.
 type classifier struct{ uplinks bool }
 
 func (classifier) id() uint8 { return featureClassify }
@@ -47,8 +48,11 @@ func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
 	return rows
 }
 
-func (classifier) network(p *Pipeline, n Network) []row {
+func (f classifier) network(p *Pipeline, n Network) []row {
 	if n.Encap != VXLAN {
+		if !f.uplinks {
+			return nil
+		}
 		a := of.NewActions().SetReg(regSegment, n.Segment()).SetReg(regVRF, uint32(n.VRF))
 		return []row{{tableUplink, prioNormal, of.NewMatch().VLAN(n.Tag), applyGoto(a, p.to(p.forward))}}
 	}

@@ -16,6 +16,8 @@
 //	policy     do the rules allow it? (before or after the route)
 //	hop        is it another network? then one hop less to live   (routing modes)
 //	deliver    out of the port the route has chosen               (routing modes)
+//	uplink     from and to the links beyond the uplinks           (vlan routing mode)
+//	external   which route leads to what is no endpoint?          (vlan routing mode)
 //	mac        which endpoint has the destination MAC? else flood (vxlan bridge mode)
 //	switch     let the bridge learn and forward by MAC            (vlan bridge mode)
 //

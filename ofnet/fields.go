@@ -15,8 +15,9 @@ const (
 	regDstGrp  = 4 // endpoint group of the receiver
 	regDstNet  = 5 // network it goes to
 	regOutPort = 7
-	regScratch = 8 // between two rows of one feature only
-	regMark    = 9 // of a connection that the present rules admit
+	regScratch = 8  // between two rows of one feature only
+	regMark    = 9  // of a connection that the present rules admit
+	regNextHop = 10 // who gets it on the link of the uplinks: hopNone, hopEndpoint or a HopSet
 )
 
 // Values of regOrigin.
@@ -48,6 +49,8 @@ const (
 	featureSource
 	featurePolicy
 	featureDNS
+	featureUplink
+	featureExternal
 )
 
 // A cookie is round (16 bits) | feature (8) | 8 zero bits | object (32). The round

@@ -19,8 +19,13 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	case set.Encap == VLAN && !set.Routing:
 		p.mode, p.forward, p.filtered = "vlan", tableTrack, tableSwitch
 		p.features = append(bridgeNeighbours(set), macSwitch{})
+	case set.Encap == VLAN:
+		p.mode, p.forward, p.filtered = "vlrouter", tableRoute, tableHop
+		p.features = []feature{
+			classifier{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}, uplinkRouter{}, external{},
+		}
 	default:
-		return nil, errs.New(errs.Invalid, "%s networks cannot be forwarded in this mode (routing %t); vlan networks need bridge", set.Encap, set.Routing)
+		return nil, errs.New(errs.Invalid, "encapsulation %d is unknown: expected vlan or vxlan", set.Encap)
 	}
 	p.policy.byAddress = !set.Routing
 	p.features = append(p.features, p.policy)

@@ -17,6 +17,7 @@ type Settings struct {
 	// NDByAgent: the datapath cannot rewrite neighbour discovery, the agent answers.
 	NDByAgent  bool
 	TunnelPort uint32 // OpenFlow port of the flow-based VXLAN port
+	HostMAC    MAC    // of this host on the links of its uplinks (see HostMAC); VLAN routing
 	Round      uint16 // goes into cookies
 	// DNS hands the agent what containers of this host ask name servers by UDP.
 	DNS DNSSettings

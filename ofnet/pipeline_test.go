@@ -188,7 +188,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestModesThatDoNotExist(t *testing.T) {
-	for _, set := range []Settings{{Encap: VLAN, Routing: true}, {}} {
+	for _, set := range []Settings{{Routing: true}, {}} {
 		if p, err := NewPipeline(set); err == nil {
 			t.Errorf("%+v gives pipeline %s, expected an error", set, p.Mode())
 		}

@@ -50,14 +50,21 @@ func turnAround() of.Actions {
 }
 
 func (router) endpoint(p *Pipeline, e Endpoint) []row {
-	do := p.reach(e)
-	vrf := of.NewMatch().Reg(regVRF, uint32(e.VRF))
+	from := of.NewMatch().Reg(regVRF, uint32(e.VRF))
+	if !e.Local() && e.Encap == VLAN { // a frame from the link never goes back to it
+		from = from.Reg(regOrigin, originLocal)
+	}
+	return p.routes(from, e, p.reach(e))
+}
+
+// routes are the rows that do something with packets to an endpoint's addresses.
+func (p *Pipeline) routes(from of.Match, e Endpoint, do of.Instructions) []row {
 	var rows []row
 	if e.IPv4.IsValid() {
-		rows = append(rows, row{tableRoute, prioNormal, vrf.IP().IPv4Dst(host(e.IPv4)), do})
+		rows = append(rows, row{tableRoute, prioNormal, from.IP().IPv4Dst(host(e.IPv4)), do})
 	}
 	if e.IPv6.IsValid() {
-		rows = append(rows, row{tableRoute, prioNormal, vrf.IPv6().IPv6Dst(host(e.IPv6)), do})
+		rows = append(rows, row{tableRoute, prioNormal, from.IPv6().IPv6Dst(host(e.IPv6)), do})
 	}
 	return rows
 }
@@ -65,20 +72,40 @@ func (router) endpoint(p *Pipeline, e Endpoint) []row {
 // reach leads to an endpoint. Endpoints of one network and group on one remote host share one
 // value, which is what keeps thousands of them small.
 func (p *Pipeline) reach(e Endpoint) of.Instructions {
-	a, group := of.NewActions().SetReg(regDstNet, e.Segment()), uint32(0)
-	if e.Policed && e.Group != 0 {
-		group = e.Group
-		a = a.SetReg(regDstGrp, group)
-	}
 	if e.Local() {
-		return applyGoto(a.SetReg(regOutPort, e.Port).SetEthDst(e.MAC), p.to(tableTrack))
+		return p.reachWith(of.NewActions(), e)
 	}
-	key := tunnelKey{e.VTEP, e.VNI, group}
-	if do, ok := p.tunnels[key]; ok {
-		return do
+	key := tunnelKey{e.VTEP, e.Segment(), 0}
+	if e.Policed {
+		key.group = e.Group
 	}
-	a = a.SetReg(regOutPort, p.set.TunnelPort).SetEthDst(RouterMAC).SetTunID(uint64(e.VNI))
-	do := applyGoto(toVTEP(a, e.VTEP), p.to(tableTrack))
-	p.tunnels[key] = do
+	do, ok := p.tunnels[key]
+	if !ok {
+		do = p.reachWith(of.NewActions(), e)
+		p.tunnels[key] = do
+	}
 	return do
+}
+
+func (p *Pipeline) reachWith(a of.Actions, e Endpoint) of.Instructions {
+	group := func(a of.Actions) of.Actions {
+		if e.Policed && e.Group != 0 {
+			return a.SetReg(regDstGrp, e.Group)
+		}
+		return a
+	}
+	if !e.Local() && e.Encap == VLAN && !e.VTEP.IsValid() { // its host is on another link
+		return applyGoto(group(a), p.to(tableExternal))
+	}
+	a = group(a.SetReg(regDstNet, e.Segment()))
+	switch {
+	case e.Local():
+		a = a.SetReg(regOutPort, e.Port).SetEthDst(e.MAC)
+	case e.Encap == VLAN:
+		a = a.SetReg(regNextHop, hopEndpoint).SetEthDst(HostMAC(e.VTEP))
+	default:
+		a = a.SetReg(regOutPort, p.set.TunnelPort).SetEthDst(RouterMAC).SetTunID(uint64(e.VNI))
+		a = toVTEP(a, e.VTEP)
+	}
+	return applyGoto(a, p.to(tableTrack))
 }

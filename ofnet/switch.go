@@ -64,8 +64,9 @@ type Switch struct {
 	flows    *wishes[of.FlowKey, body]
 	groups   *wishes[uint32, of.Group]
 	meters   *wishes[uint32, of.Meter]
-	complete bool // what has no owner may go
-	synced   bool // the actual side is the bridge's content
+	complete bool  // what has no owner may go
+	hold     *hold // except this; nil for nothing
+	synced   bool  // the actual side is the bridge's content
 	lastErr  error
 	changed  chan struct{}
 	sent     uint64 // changes sent since start
@@ -98,6 +99,7 @@ func (s *Switch) Set(owner string, p Program) {
 		delete(s.owners, owner)
 	} else {
 		s.owners[owner] = p
+		s.hold.note(p)
 	}
 	s.meters.replace(owner, meterIDs(old.Meters), pairs(p.Meters, meterID, itself))
 	s.groups.replace(owner, groupIDs(old.Groups), pairs(p.Groups, groupID, itself))
@@ -280,7 +282,7 @@ func (s *Switch) Ready() error {
 		return errs.New(errs.Unavailable, "no OpenFlow channel yet")
 	case s.countRefused() > 0:
 		return errs.New(errs.Internal, "%d changes are refused by the switch, one because of %w", s.countRefused(), s.aRefusal())
-	case s.complete && s.countPending() > 0:
+	case s.complete && s.countPending() > s.countHeld():
 		return errs.New(errs.Unavailable, "%d changes are still to be sent", s.countPending())
 	}
 	return nil

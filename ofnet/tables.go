@@ -18,6 +18,7 @@ const (
 	tableDNS
 	tableDNSServe
 	tableRoute
+	tableExternal
 	tableTrack
 	tableState
 	tableGroupSource
@@ -26,6 +27,7 @@ const (
 	tableDeny
 	tableHop
 	tableDeliver
+	tableUplinkOut
 	tableMAC
 	tableSwitch
 	numTables
@@ -33,7 +35,7 @@ const (
 
 var tableNames = [numTables]string{
 	"classify", "uplink", "source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
-	"route", "track", "state", "group-source", "group-dest", "policy", "deny", "hop", "deliver", "mac", "switch",
+	"route", "external", "track", "state", "group-source", "group-dest", "policy", "deny", "hop", "deliver", "uplink-out", "mac", "switch",
 }
 
 func (t table) String() string { return tableNames[t] }

@@ -1,0 +1,146 @@
+package ofnet
+
+import (
+	"hash/fnv"
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// RouterPort is the port by which the host itself takes part in the link beyond the
+// uplinks: it speaks BGP there, and resolves the neighbours for the containers.
+type RouterPort struct {
+	Port  uint32
+	Addrs []netip.Addr // of the host on that link
+}
+
+// HopSet is a set of next hops that share the traffic of a route.
+type HopSet struct {
+	ID   uint32 // as HopSetID gives it
+	MACs []MAC  // of those that have been resolved
+}
+
+// Route leads to a prefix outside by a HopSet. A longer prefix goes before a shorter
+// one, and endpoints go before all routes.
+type Route struct {
+	Prefix netip.Prefix // masked
+	Hops   uint32       // the set's ID
+}
+
+// Values of regNextHop below firstHopSet.
+const (
+	hopNone     = 0
+	hopEndpoint = 1 // the host that has the endpoint, by the VLAN of its network
+)
+
+// Hop sets are numbered by what they consist of, in the upper 32nd of the group
+// numbers: an agent that starts finds the numbers of its predecessor in the switch.
+const (
+	firstHopSet = 0xf0000000
+	hopSetBits  = 0x07ffffff
+)
+
+// HopSetID numbers a set of next hops, whatever their order.
+func HopSetID(hops []netip.Addr) uint32 {
+	var sum uint32
+	for _, a := range hops {
+		h := fnv.New32a()
+		b, _ := a.MarshalBinary() // netip's never fails
+		_, _ = h.Write(b)
+		sum += h.Sum32() | 1
+	}
+	return firstHopSet | sum&hopSetBits
+}
+
+// HostMAC is the address under which a host routes on the links of its uplinks, made
+// from its tunnel address: so every host knows that of every other.
+func HostMAC(vtep netip.Addr) MAC {
+	m := MAC{0x02, 0x03}
+	if vtep = vtep.Unmap(); vtep.Is4() {
+		b := vtep.As4()
+		copy(m[2:], b[:])
+		return m
+	}
+	h := fnv.New32a()
+	b, _ := vtep.MarshalBinary()
+	_, _ = h.Write(b)
+	copy(m[2:], h.Sum(nil))
+	return m
+}
+
+// external routes to what is no endpoint, by the next hops that BGP has told.
+type external struct{ noRows }
+
+func (external) id() uint8       { return featureExternal }
+func (external) tables() []table { return []table{tableExternal} }
+
+// notRouted are the destinations that stay on their link, or in their host.
+var notRouted = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("127.0.0.0/8"),
+	netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("224.0.0.0/3"), // multicast, reserved, broadcast
+	netip.MustParsePrefix("::/127"),
+	netip.MustParsePrefix("fe80::/10"),
+	netip.MustParsePrefix("ff00::/8"),
+}
+
+func (external) fixed(p *Pipeline) []row {
+	// What comes from outside does not go out again: hosts are no transit.
+	rows := []row{{tableRoute, prioMiss + 1, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(tableExternal))}}
+	for _, dst := range notRouted {
+		rows = append(rows, row{tableExternal, prioDrop, destination(dst), drop})
+	}
+	return rows
+}
+
+// destination matches packets to a prefix. Unlike a field match, it does so for /0.
+func destination(dst netip.Prefix) of.Match {
+	m := of.NewMatch().IP()
+	if dst.Addr().Is6() {
+		m = of.NewMatch().IPv6()
+	}
+	if dst.Bits() == 0 {
+		return m
+	}
+	return m.Dst(dst)
+}
+
+func (external) route(p *Pipeline, r Route) []row {
+	do := applyGoto(of.NewActions().SetReg(regNextHop, r.Hops), p.to(tableTrack))
+	return []row{{tableExternal, prioMiss + 1 + uint16(r.Prefix.Bits()), destination(r.Prefix), do}}
+}
+
+// hops delivers by a set of next hops. A flow stays with one of several.
+func (external) hops(p *Pipeline, h HopSet) (rows []row, groups []of.Group) {
+	if len(h.MACs) == 0 {
+		return nil, nil
+	}
+	m := of.NewMatch().Reg(regNextHop, h.ID)
+	to := func(mac MAC) of.Actions { return of.NewActions().SetEthSrc(p.set.HostMAC).SetEthDst(mac) }
+	if len(h.MACs) == 1 {
+		return []row{{tableDeliver, prioGuard, m, applyGoto(to(h.MACs[0]), p.to(tableUplinkOut))}}, nil
+	}
+	g := of.Group{ID: h.ID, Type: of.GroupTypeSelect}
+	for _, mac := range h.MACs {
+		g.Buckets = g.Buckets.AddWeighted(1, to(mac).Resubmit(p.to(tableUplinkOut)))
+	}
+	return []row{{tableDeliver, prioGuard, m, apply(of.NewActions().Group(h.ID))}}, []of.Group{g}
+}
+
+// RouterPort returns the flows of the host's own port on the link of the uplinks;
+// nothing where the mode does not route there.
+func (p *Pipeline) RouterPort(r RouterPort) Program {
+	return Program{Flows: p.place(uplinkRouter{}, "router", uplinkRouter{}.port(p, r))}
+}
+
+// Route returns the flow of a route to the outside.
+func (p *Pipeline) Route(r Route) Program {
+	return Program{Flows: p.place(external{}, "route "+r.Prefix.String(), external{}.route(p, r))}
+}
+
+// Hops returns what delivers to a set of next hops.
+func (p *Pipeline) Hops(h HopSet) Program {
+	rows, groups := external{}.hops(p, h)
+	return Program{Flows: p.place(external{}, "hops", rows), Groups: groups}
+}

@@ -1,0 +1,54 @@
+package ofnet
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+)
+
+// An agent that starts finds routes in the switch that it has not been told of yet.
+// They stay, and so do their next hops, until it has heard its neighbours.
+func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
+	sw := ovstest.Start(t)
+	sw.AddBridge("br")
+	p := vlrouter(t)
+	start := func() (*Switch, func()) {
+		s := NewSwitch(SwitchConfig{Name: "br", Target: sw.Target("br"), Log: quiet()})
+		s.Set("fixed", p.Fixed())
+		s.HoldRoutes()
+		s.Complete()
+		return s, startSwitch(t, s)
+	}
+	route := func(prefix string, hops HopSet) Program {
+		return p.Route(Route{netip.MustParsePrefix(prefix), hops.ID})
+	}
+	count := func(s *Switch) [2]int { st := s.Status(); return [2]int{st.Actual - len(p.Fixed().Flows), st.Groups} }
+	expect := func(s *Switch, what string, flows, groups int) {
+		t.Helper()
+		settle(t, s)
+		if got := count(s); got != [2]int{flows, groups} {
+			t.Errorf("%s: %v flows and groups beside the fixed ones, expected %d and %d", what, got, flows, groups)
+		}
+	}
+
+	first, stop := start()
+	first.Set("hops", p.Hops(twoHops))
+	first.Set("one", route("20.1.0.0/16", twoHops))
+	first.Set("two", route("20.2.0.0/16", twoHops))
+	first.Set("uplink", p.Uplink(uplink))
+	expect(first, "the predecessor", 5, 1)
+	stop()
+
+	later, _ := start()
+	expect(later, "a start", 3, 1) // the uplink's are no routes
+	later.Set("hops", p.Hops(twoHops))
+	later.Set("two", route("20.2.0.0/16", twoHops))
+	expect(later, "half of it learned", 3, 1)
+	later.Remove("two")
+	expect(later, "what was learned is withdrawn", 2, 1)
+	later.ReleaseRoutes()
+	expect(later, "all has been learned", 1, 1)
+	later.Remove("hops")
+	expect(later, "nothing is wanted", 0, 0)
+}

@@ -1,0 +1,70 @@
+package ofnet
+
+import of "github.com/contiv/netplugin/libopenflow"
+
+// uplinkRouter joins the router to the links beyond the uplinks. Two kinds of frame
+// are its own, both addressed to the host's MAC address there: a frame with a
+// network's VLAN comes from another host, whose router has found the endpoint here,
+// and the VLAN tells the tenant; one without a tag comes from a router of the
+// physical network, for which the endpoints of all tenants are one address space.
+type uplinkRouter struct{}
+
+func (uplinkRouter) id() uint8       { return featureUplink }
+func (uplinkRouter) tables() []table { return []table{tableUplink, tableUplinkOut} }
+
+func (uplinkRouter) fixed(*Pipeline) []row {
+	// Networks have no tags here; a container must not smuggle one through.
+	return []row{{tableNeighbour, prioDrop, of.NewMatch().VLANTagged(), drop}}
+}
+
+func (uplinkRouter) network(p *Pipeline, n Network) []row {
+	in := of.NewActions().PopVLAN().SetReg(regSegment, n.Segment()).SetReg(regVRF, uint32(n.VRF))
+	out := of.NewActions().PushVLAN().SetVLAN(n.Tag).SetEthSrc(p.set.HostMAC)
+	return []row{
+		{tableUplink, prioNormal, of.NewMatch().VLAN(n.Tag).EthDst(p.set.HostMAC), applyGoto(in, p.to(tableRoute))},
+		{
+			tableDeliver, prioGuard, of.NewMatch().Reg(regNextHop, hopEndpoint).Reg(regDstNet, n.Segment()),
+			applyGoto(out, p.to(tableUplinkOut)),
+		},
+	}
+}
+
+func (uplinkRouter) endpoint(p *Pipeline, e Endpoint) []row {
+	if !e.Local() {
+		return nil
+	}
+	outside := of.NewMatch().Reg(regOrigin, originUplink).Reg(regVRF, 0)
+	return p.routes(outside, e, p.reachWith(of.NewActions().SetReg(regVRF, uint32(e.VRF)), e))
+}
+
+// uplink has a priority of its own for every uplink: the first, by number, is sent to.
+func (uplinkRouter) uplink(p *Pipeline, u Uplink) []row {
+	in := of.NewActions().SetReg(regOrigin, originUplink)
+	return []row{
+		{tableClassify, prioNormal, of.NewMatch().InPort(u.Port), applyGoto(in, p.to(tableUplink))},
+		{tableUplinkOut, prioNormal + uint16(^u.Port&0x7fff), of.NewMatch(), apply(of.NewActions().Output(u.Port))},
+	}
+}
+
+func (uplinkRouter) port(p *Pipeline, r RouterPort) []row {
+	toHost := apply(of.NewActions().Output(r.Port))
+	untagged := of.NewMatch().VLANUntagged()
+	rows := []row{
+		{tableClassify, prioNormal, of.NewMatch().InPort(r.Port), goTo(p.to(tableUplinkOut))},
+		{tableUplink, prioNormal, untagged.EthType(ethTypeARP), toHost},
+		{tableUplink, prioNormal, untagged.ICMPv6(icmpv6NeighborSolicit), toHost},
+		{tableUplink, prioNormal, untagged.ICMPv6(icmpv6NeighborAdvert), toHost},
+		{tableUplink, prioNormal, untagged.IPv6().IPv6Dst(linkLocal6), toHost},
+	}
+	for _, family := range []of.Match{untagged.IP(), untagged.IPv6()} {
+		rows = append(rows, row{tableUplink, prioGeneral, family.EthDst(p.set.HostMAC), goTo(p.to(tableRoute))})
+	}
+	for _, a := range r.Addrs {
+		m := untagged.IP()
+		if a.Is6() {
+			m = untagged.IPv6()
+		}
+		rows = append(rows, row{tableUplink, prioNormal, m.Dst(host(a)), toHost})
+	}
+	return rows
+}
