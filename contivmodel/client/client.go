@@ -49,9 +49,10 @@ type Config struct {
 
 // Client is a connection to the netmasters of a cluster. Safe for concurrent use.
 type Client struct {
-	bases []string
-	token string
-	http  *http.Client
+	bases  []string
+	token  string
+	http   *http.Client
+	stream *http.Client // without a time limit
 }
 
 // Error is an answer other than 200.
@@ -78,7 +79,7 @@ func New(cfg Config) (*Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: cfg.Insecure, MinVersion: tls.VersionTLS12} //nolint:gosec // asked for
 	transport.MaxIdleConnsPerHost = 16
-	c.http = &http.Client{Transport: transport, Timeout: cfg.Timeout}
+	c.http, c.stream = &http.Client{Transport: transport, Timeout: cfg.Timeout}, &http.Client{Transport: transport}
 	if cfg.Timeout == 0 {
 		c.http.Timeout = defaultTimeout
 	}
@@ -158,7 +159,11 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.R
 	}
 	var failed []string
 	for i, base := range c.bases {
-		resp, err := c.try(ctx, method, base, path, text)
+		req, err := c.request(ctx, method, base, path, text)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := c.http.Do(req)
 		last := i == len(c.bases)-1
 		if err == nil && (last || resp.StatusCode != http.StatusServiceUnavailable) {
 			return resp, nil
@@ -182,7 +187,7 @@ func repeatable(method string, err error) bool {
 	return method == http.MethodGet || errors.As(err, &op) && op.Op == "dial"
 }
 
-func (c *Client) try(ctx context.Context, method, base, path string, text []byte) (*http.Response, error) {
+func (c *Client) request(ctx context.Context, method, base, path string, text []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, base+path, bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("make the request: %w", err)
@@ -193,7 +198,7 @@ func (c *Client) try(ctx context.Context, method, base, path string, text []byte
 	if c.token != "" && req.URL.Scheme == "https" {
 		req.Header.Set("X-Auth-Token", c.token)
 	}
-	return c.http.Do(req) //nolint:wrapcheck // says method and URL already
+	return req, nil
 }
 
 // call sends a request and reads its answer into v, if v is not nil.

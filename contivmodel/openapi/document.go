@@ -139,7 +139,37 @@ func build() *document {
 			Responses: answers("The endpoint", d.ref(reflect.TypeFor[contivmodel.EndpointInspection]())),
 		},
 	}
+	d.Paths["/api/v1/watch/"] = watch()
 	return d
+}
+
+// watch describes the stream of events.
+func watch() pathItem {
+	in := func(where, name, what string, s *schema) parameter {
+		return parameter{Name: name, In: where, Description: what, Schema: s}
+	}
+	return pathItem{
+		Parameters: []parameter{
+			in("query", "kind", "only objects of these types; may be given several times, or as a list with commas", &schema{
+				Type: "array", Items: &schema{Type: "string", Enum: contivmodel.Types()},
+			}),
+			in("query", "since", "go on after the event with this id", &schema{Type: "integer"}),
+			in("header", "Last-Event-ID", "the same; counts more than since", &schema{Type: "integer"}),
+		},
+		Get: &operation{
+			OperationID: "watch", Summary: "Follow what happens to objects", Tags: []string{"events"},
+			Responses: map[string]response{
+				"200": {
+					Description: "Server-sent events: reset with all there is, then added, changed and removed with one object each. The data " +
+						"of an event is JSON with event, revision (the same as the id) and objects, each with kind, key and object. A client " +
+						"that comes back with the last id it got misses nothing: it is told what has happened since, or gets a reset.",
+					Content: map[string]media{"text/event-stream": {&schema{Type: "string"}}},
+				},
+				"500": {Ref: "#/components/responses/Refused"},
+				"503": {Ref: "#/components/responses/Unavailable"},
+			},
+		},
+	}
 }
 
 // add describes the paths of one kind.

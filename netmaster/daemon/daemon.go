@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
+	"github.com/contiv/netplugin/netmaster/events"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
@@ -26,6 +27,7 @@ type Daemon struct {
 	metrics *metrics
 	handler http.Handler
 	members members
+	events  *events.Hub
 
 	forwarder *forwarder
 	gate      *gate
@@ -47,8 +49,8 @@ func New(cfg Config) (*Daemon, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, seat: newSeat(), forwarder: newForwarder(cfg.Address), gate: newGate(), storeErr: "not connected yet"}
-	if d.metrics, err = newMetrics(cfg.Metrics, cfg.Version, d.seat); err != nil {
+	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, seat: newSeat(), events: events.NewHub(events.Config{}), forwarder: newForwarder(cfg.Address), gate: newGate(), storeErr: "not connected yet"}
+	if d.metrics, err = newMetrics(cfg.Metrics, cfg.Version, d.seat, d.events); err != nil {
 		return nil, err
 	}
 	d.handler = d.routes()
@@ -160,6 +162,7 @@ func (d *Daemon) work(ctx, lead context.Context, led chan<- struct{}) error {
 	wg.Go(func() { d.watchHealth(ctx, store) })
 	wg.Go(func() { d.watchLeader(ctx, store) })
 	wg.Go(func() { d.members.watch(ctx, store) })
+	wg.Go(func() { d.events.Run(lead, store) }) // streams end before the listeners do
 	wg.Go(func() {
 		<-lead.Done()
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)

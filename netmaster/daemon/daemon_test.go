@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
 
+	"github.com/contiv/netplugin/contivmodel"
+	contiv "github.com/contiv/netplugin/contivmodel/client"
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
@@ -399,5 +401,65 @@ func TestNewRefusesBadAddress(t *testing.T) {
 		if _, err := daemon.New(daemon.Config{Address: addr}); !errs.Is(err, errs.Invalid) {
 			t.Errorf("New with address %q: %v, want an Invalid error", addr, err)
 		}
+	}
+}
+
+// TestEventsAcrossLeaders: a client of a follower is told what is stored before and
+// after the leader has changed, on one stream.
+func TestEventsAcrossLeaders(t *testing.T) {
+	base, masters := three(t)
+	leader := theLeader(t, masters...)
+	rest := slices.DeleteFunc(slices.Clone(masters), func(m *master) bool { return m == leader })
+	mine := rest[0]
+	eventually(t, "the stream is there", func() bool {
+		code, _ := mine.get(t, "/api/v1/watch?kind=x")
+		return code == http.StatusInternalServerError // and not 503
+	})
+	c, err := contiv.New(contiv.Config{URLs: []string{"http://" + mine.addr}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	told, ended := make(chan string, 10), make(chan error, 1)
+	go func() {
+		ended <- c.Watch(ctx, nil, func(n contivmodel.Notice) error {
+			told <- n.Event
+			for _, o := range n.Objects {
+				told <- o.Key
+			}
+			return nil
+		})
+	}()
+	expect := func(want ...string) {
+		t.Helper()
+		for _, w := range want {
+			if got := <-told; got != w {
+				t.Fatalf("told %q, want %q", got, w)
+			}
+		}
+	}
+	store := func(key string) {
+		t.Helper()
+		if _, err := base.Commit(t.Context(), objdb.Txn{Then: []objdb.Op{objdb.Put(state.ModelRoot+"tenant/"+key, []byte("{}"))}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("reset")
+	store("a")
+	expect("added", "a")
+	leader.halt(t)
+	theLeader(t, rest...)
+	store("b")
+	expect("added", "b")
+	if _, body := mine.get(t, "/metrics"); !strings.Contains(body, "contiv_netmaster_event_streams 1\n") {
+		t.Errorf("/metrics = %s", body)
+	}
+	if code, _ := mine.do(t, http.MethodPost, "/api/v1/watch", ""); code != http.StatusOK { // the stub answers everything
+		t.Errorf("POST: %d", code)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

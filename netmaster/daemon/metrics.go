@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/contiv/netplugin/netmaster/events"
 	"github.com/contiv/netplugin/utils/version"
 )
 
@@ -20,7 +21,7 @@ type metrics struct {
 	latency   *prometheus.HistogramVec
 }
 
-func newMetrics(reg *prometheus.Registry, v version.Info, s *seat) (*metrics, error) {
+func newMetrics(reg *prometheus.Registry, v version.Info, s *seat, hub *events.Hub) (*metrics, error) {
 	m := &metrics{
 		tenures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "contiv_netmaster_tenures_total", Help: "How often this process became the leader.",
@@ -48,8 +49,11 @@ func newMetrics(reg *prometheus.Registry, v version.Info, s *seat) (*metrics, er
 		}
 		return 0
 	})
+	watching := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "contiv_netmaster_event_streams", Help: "Clients that follow the events of the objects.",
+	}, func() float64 { return float64(hub.Streams()) })
 	for _, c := range []prometheus.Collector{
-		m.tenures, m.forwarded, m.requests, m.latency, build, leading,
+		m.tenures, m.forwarded, m.requests, m.latency, build, leading, watching,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := reg.Register(c); err != nil {

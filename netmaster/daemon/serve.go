@@ -3,9 +3,12 @@ package daemon
 import (
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/contiv/netplugin/netmaster/events"
 )
 
 // hop is the header by which a netmaster marks a request it passes on, so that two
@@ -24,7 +27,19 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", d.serveHealth)
 	mux.HandleFunc("GET /readyz", d.serveReady)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))
-	return d.shield(d.metrics.count(dispatch{mux: mux, api: http.HandlerFunc(d.serveAPI)}))
+	return d.shield(streams{events: d.events, rest: d.metrics.count(dispatch{mux: mux, api: http.HandlerFunc(d.serveAPI)})})
+}
+
+// streams keeps streams of events apart from requests that end: how long one lasts
+// says nothing about how fast we answer.
+type streams struct{ events, rest http.Handler }
+
+func (h streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet && strings.TrimSuffix(r.URL.Path, "/") == events.Path {
+		h.events.ServeHTTP(w, r)
+		return
+	}
+	h.rest.ServeHTTP(w, r)
 }
 
 // dispatch keeps the mux to its own paths. Everything else reaches the API with its

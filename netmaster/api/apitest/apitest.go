@@ -5,11 +5,13 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/netmaster/api"
+	"github.com/contiv/netplugin/netmaster/events"
 	"github.com/contiv/netplugin/netmaster/intent/intenttest"
 	"github.com/contiv/netplugin/objdb"
 )
@@ -32,16 +34,25 @@ func Start(t testing.TB, store objdb.Store, cfg api.Config) string {
 	if err != nil {
 		t.Fatalf("start the controller: %v", err)
 	}
+	hub, watched := events.NewHub(events.Config{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		hub.Run(ctx, store)
+	}()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/version" {
+		switch strings.TrimSuffix(r.URL.Path, "/") {
+		case "/version":
 			_, _ = w.Write([]byte(`{"GitCommit":"abc1234","Version":"1.2.0","BuildTime":"04-16-2019.09-31-33.UTC"}` + "\n"))
-			return
+		case events.Path:
+			hub.ServeHTTP(w, r)
+		default:
+			c.ServeHTTP(w, r)
 		}
-		c.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
-		s.Close()
 		cancel()
+		<-watched
+		s.Close()
 	})
 	return s.URL
 }

@@ -18,7 +18,6 @@ func appProfileCommands() *cli.Command {
 			tenantFlag(), &cli.StringFlag{Name: "group", Aliases: []string{"g"}, Usage: "`NAMES` of groups, separated by commas"},
 		}
 	}
-	listFlags := func() []cli.Flag { return []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag()} }
 	return &cli.Command{
 		Name: "app-profile", Usage: "applications: groups that go together",
 		Commands: []*cli.Command{
@@ -37,8 +36,9 @@ func appProfileCommands() *cli.Command {
 			leaf("rm", "delete an app profile", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
 				return remove(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()), "")
 			}),
-			leaf("ls", "list app profiles", noArguments(), listFlags(), appProfileListing().list),
-			leaf("group-ls", "list the groups of an app profile", name, listFlags(), listAppGroups),
+			leaf("ls", "list app profiles", noArguments(),
+				[]cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag(), watchFlag()}, appProfileListing().list),
+			leaf("group-ls", "list the groups of an app profile", name, []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag()}, listAppGroups),
 		},
 	}
 }

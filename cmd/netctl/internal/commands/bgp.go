@@ -31,7 +31,7 @@ func bgpCommands() *cli.Command {
 			leaf("inspect", "show the BGP speaker of a host with its state and routes", host, nil, func(ctx context.Context, cmd *cli.Command) error {
 				return inspect(ctx, cmd, kind, cmd.Args().First())
 			}),
-			leaf("ls", "list BGP speakers", noArguments(), []cli.Flag{quietFlag(), jsonFlag()}, speakers.list),
+			leaf("ls", "list BGP speakers", noArguments(), []cli.Flag{quietFlag(), jsonFlag(), watchFlag()}, speakers.list),
 		},
 	}
 }

@@ -20,7 +20,7 @@ func externalContractsCommands() *cli.Command {
 				group := cmd.Args().First()
 				return remove(ctx, cmd, kind, inTenant(cmd, group), "Deleting external contracts group "+group+" in tenant "+cmd.String("tenant"))
 			}),
-			leaf("ls", "list external contracts groups", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag()}, contractsListing().list),
+			leaf("ls", "list external contracts groups", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag(), watchFlag()}, contractsListing().list),
 		},
 	}
 }

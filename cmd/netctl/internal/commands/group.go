@@ -24,7 +24,7 @@ func groupCommands() *cli.Command {
 				func(ctx context.Context, cmd *cli.Command) error {
 					return inspect(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()))
 				}),
-			leaf("ls", "list groups", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag()}, groupListing().list),
+			leaf("ls", "list groups", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag(), watchFlag()}, groupListing().list),
 		},
 	}
 }

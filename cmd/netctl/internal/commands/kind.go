@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -100,6 +101,8 @@ type listing[T, O any] struct {
 	name   func(*T) string // for quiet output
 	table  table
 	row    func(*T) []string
+	order  func(a, b *T) int // of tables and names; nil: by key
+	text   func([]*T) string // instead of one table
 }
 
 // list prints the objects of one tenant, or of all; sorted by tenant, then name, which
@@ -114,25 +117,46 @@ func (l listing[T, O]) list(ctx context.Context, cmd *cli.Command) error {
 			return refused(err)
 		}
 	}
+	return l.only(ctx, cmd, c, func(obj *T) bool {
+		return l.tenant == nil || cmd.Bool("all") || l.tenant(obj) == cmd.String("tenant")
+	})
+}
+
+// only prints the objects that keep wants.
+func (l listing[T, O]) only(ctx context.Context, cmd *cli.Command, c *client.Client, keep func(*T) bool) error {
+	if cmd.Bool("watch") {
+		return l.follow(ctx, cmd, c, keep)
+	}
 	all, err := client.List(ctx, c, l.kind)
 	if err != nil {
 		return refused(err)
 	}
 	objs := make([]*T, 0, len(all))
 	for i := range all {
-		if l.tenant == nil || cmd.Bool("all") || l.tenant(&all[i]) == cmd.String("tenant") {
+		if keep(&all[i]) {
 			objs = append(objs, &all[i])
 		}
 	}
-	switch {
-	case cmd.Bool("json"):
+	return l.print(cmd, objs)
+}
+
+// print prints objects in the form that the options want.
+func (l listing[T, O]) print(cmd *cli.Command, objs []*T) error {
+	if cmd.Bool("json") {
 		return printJSON(cmd, objs)
+	}
+	if l.order != nil {
+		slices.SortStableFunc(objs, l.order)
+	}
+	switch {
 	case cmd.Bool("quiet"):
-		text := ""
+		var names strings.Builder
 		for _, obj := range objs {
-			text += l.name(obj) + "\n"
+			names.WriteString(l.name(obj) + "\n")
 		}
-		return print(cmd, text)
+		return print(cmd, names.String())
+	case l.text != nil:
+		return print(cmd, l.text(objs))
 	}
 	rows := make([][]string, len(objs))
 	for i, obj := range objs {

@@ -24,7 +24,7 @@ func netprofileCommands() *cli.Command {
 				func(ctx context.Context, cmd *cli.Command) error {
 					return inspect(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()))
 				}),
-			leaf("ls", "list net profiles", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag()}, netprofileListing().list),
+			leaf("ls", "list net profiles", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag(), watchFlag()}, netprofileListing().list),
 		},
 	}
 }

@@ -27,12 +27,12 @@ func policyCommands() *cli.Command {
 				func(ctx context.Context, cmd *cli.Command) error {
 					return inspect(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()))
 				}),
-			leaf("ls", "list policies", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag()}, policyListing().list),
+			leaf("ls", "list policies", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag(), watchFlag()}, policyListing().list),
 			leaf("rule-add", "add a rule to a policy", rule, ruleFlags(), addRule),
 			leaf("rule-rm", "delete a rule of a policy", rule, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
 				return remove(ctx, cmd, contivmodel.RuleKind(), inTenant(cmd, cmd.Args().First()+":"+cmd.Args().Get(1)), "")
 			}),
-			leaf("rule-ls", "list the rules of a policy", name, []cli.Flag{tenantFlag(), jsonFlag(), quietFlag()}, listRules),
+			leaf("rule-ls", "list the rules of a policy", name, []cli.Flag{tenantFlag(), jsonFlag(), quietFlag(), watchFlag()}, listRules),
 		},
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -97,28 +95,52 @@ func listRules(ctx context.Context, cmd *cli.Command) error {
 	if _, err := client.Get(ctx, c, contivmodel.PolicyKind(), inTenant(cmd, cmd.Args().First())); err != nil {
 		return refused(err)
 	}
-	all, err := client.List(ctx, c, contivmodel.RuleKind())
-	if err != nil {
-		return refused(err)
+	return ruleListing().only(ctx, cmd, c, func(r *contivmodel.Rule) bool {
+		return r.TenantName == cmd.String("tenant") && r.PolicyName == cmd.Args().First()
+	})
+}
+
+func ruleListing() listing[contivmodel.Rule, contivmodel.NoOper] {
+	return listing[contivmodel.Rule, contivmodel.NoOper]{
+		kind:  contivmodel.RuleKind(),
+		name:  func(r *contivmodel.Rule) string { return r.RuleID },
+		row:   ruleWords,
+		order: func(a, b *contivmodel.Rule) int { return cmp.Compare(a.Priority, b.Priority) },
+		text:  ruleTables,
 	}
-	rules := make([]*contivmodel.Rule, 0, len(all))
-	for i := range all {
-		if all[i].TenantName == cmd.String("tenant") && all[i].PolicyName == cmd.Args().First() {
-			rules = append(rules, &all[i])
+}
+
+// ruleWords says a rule in the words of rule-add, without what does not matter.
+func ruleWords(r *contivmodel.Rule) []string {
+	words := []string{r.RuleID, "direction=" + r.Direction, "priority=" + strconv.Itoa(r.Priority), "action=" + r.Action}
+	for _, w := range [][2]string{
+		{"from-group", r.FromEndpointGroup},
+		{"from-network", r.FromNetwork},
+		{"from-ip-address", r.FromIPAddress},
+		{"to-group", r.ToEndpointGroup},
+		{"to-network", r.ToNetwork},
+		{"to-ip-address", r.ToIPAddress},
+		{"protocol", r.Protocol},
+	} {
+		if w[1] != "" {
+			words = append(words, w[0]+"="+w[1])
 		}
 	}
-	if cmd.Bool("json") {
-		return printJSON(cmd, rules)
+	if r.Port != 0 {
+		words = append(words, "port="+strconv.Itoa(r.Port))
 	}
-	slices.SortStableFunc(rules, func(a, b *contivmodel.Rule) int { return cmp.Compare(a.Priority, b.Priority) })
-	if cmd.Bool("quiet") {
-		var text strings.Builder
-		for _, r := range rules {
-			text.WriteString(r.RuleID + "\n")
-		}
-		return print(cmd, text.String())
+	return words
+}
+
+func incoming(r *contivmodel.Rule) bool { return r.Direction == contivmodel.DirectionIn }
+
+// ruleRow is a rule's row in the table of its direction.
+func ruleRow(r *contivmodel.Rule) []string {
+	priority, port := strconv.Itoa(r.Priority), strconv.Itoa(r.Port)
+	if incoming(r) {
+		return []string{r.RuleID, priority, r.FromEndpointGroup, r.FromNetwork, r.FromIPAddress, r.ToIPAddress, r.Protocol, port, r.Action}
 	}
-	return print(cmd, ruleTables(rules))
+	return []string{r.RuleID, priority, r.ToEndpointGroup, r.ToNetwork, r.ToIPAddress, r.Protocol, port, r.Action}
 }
 
 // ruleTables lays out incoming and outgoing rules, always both.
@@ -133,16 +155,13 @@ func ruleTables(rules []*contivmodel.Rule) string {
 		headers: []string{"Rule", "Priority", "To EndpointGroup", "To Network", "To IpAddress", "Protocol", "Port", "Action"},
 		dashes:  []int{4, 8, 16, 10, 9, 8, 4, 6},
 	}
-	var incoming, outgoing [][]string
+	var ins, outs [][]string
 	for _, r := range rules {
-		priority, port := strconv.Itoa(r.Priority), strconv.Itoa(r.Port)
-		if r.Direction == contivmodel.DirectionIn {
-			incoming = append(incoming, []string{
-				r.RuleID, priority, r.FromEndpointGroup, r.FromNetwork, r.FromIPAddress, r.ToIPAddress, r.Protocol, port, r.Action,
-			})
+		if incoming(r) {
+			ins = append(ins, ruleRow(r))
 		} else {
-			outgoing = append(outgoing, []string{r.RuleID, priority, r.ToEndpointGroup, r.ToNetwork, r.ToIPAddress, r.Protocol, port, r.Action})
+			outs = append(outs, ruleRow(r))
 		}
 	}
-	return "Incoming Rules:\n" + in.format(incoming) + "Outgoing Rules:\n" + out.format(outgoing)
+	return "Incoming Rules:\n" + in.format(ins) + "Outgoing Rules:\n" + out.format(outs)
 }

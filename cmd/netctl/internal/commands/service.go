@@ -25,7 +25,7 @@ func serviceCommands() *cli.Command {
 				func(ctx context.Context, cmd *cli.Command) error {
 					return inspect(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()))
 				}),
-			leaf("ls", "list services", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag()}, serviceListing().list),
+			leaf("ls", "list services", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag(), watchFlag()}, serviceListing().list),
 		},
 	}
 }

@@ -30,7 +30,7 @@ func tenantCommands() *cli.Command {
 			leaf("inspect", "show a tenant with what it uses", name, nil, func(ctx context.Context, cmd *cli.Command) error {
 				return inspect(ctx, cmd, kind, cmd.Args().First())
 			}),
-			leaf("ls", "list tenants", noArguments(), []cli.Flag{quietFlag(), jsonFlag()}, tenants.list),
+			leaf("ls", "list tenants", noArguments(), []cli.Flag{quietFlag(), jsonFlag(), watchFlag()}, tenants.list),
 		},
 	}
 }

@@ -1,0 +1,97 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/contivmodel/client"
+	"github.com/contiv/netplugin/netmaster/events"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/memory"
+	"github.com/contiv/netplugin/state"
+)
+
+// TestReplica: whatever breaks (connections, the store's watch, the client's place), a
+// client of two netmasters that applies what it is told knows in the end what is in the
+// store.
+func TestReplica(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { replicate(t, rand.New(rand.NewPCG(seed, 1))) })
+	}
+}
+
+func replicate(t *testing.T, random *rand.Rand) {
+	store := memory.New()
+	var servers []*httptest.Server
+	var urls []string
+	for range 2 {
+		s := httptest.NewServer(run(t, store.Connect(), events.Config{MaxBatches: 1 + random.IntN(8)}))
+		t.Cleanup(s.Close)
+		servers, urls = append(servers, s), append(urls, s.URL)
+	}
+	c, err := client.New(client.Config{URLs: urls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+
+	const marker = "tenant/the-end"
+	over := errors.New("over")
+	known := make(chan map[string]string, 1)
+	go func() {
+		objects := map[string]string{}
+		err := c.Watch(t.Context(), nil, func(n contivmodel.Notice) error {
+			if n.Event == contivmodel.NoticeReset {
+				clear(objects)
+			}
+			for _, o := range n.Objects {
+				if n.Event == contivmodel.NoticeRemoved {
+					delete(objects, o.Kind+"/"+o.Key)
+				} else {
+					objects[o.Kind+"/"+o.Key] = string(o.Object)
+				}
+			}
+			if _, ok := objects[marker]; ok {
+				return over
+			}
+			return nil
+		})
+		if !errors.Is(err, over) {
+			t.Errorf("Watch: %v", err)
+		}
+		known <- objects
+	}()
+	for step := range 60 {
+		name := fmt.Sprintf("network/t:%d", random.IntN(8))
+		switch random.IntN(12) {
+		case 0:
+			servers[random.IntN(2)].CloseClientConnections()
+		case 1:
+			store.Resync()
+		case 2, 3, 4:
+			commit(t, store, objdb.Txn{Then: []objdb.Op{objdb.Delete(state.ModelRoot + name)}})
+		default:
+			put(t, store, step, name, "policy/t:p")
+		}
+	}
+	put(t, store, 1, marker)
+
+	kvs, _, err := store.List(context.Background(), state.ModelRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, kv := range kvs {
+		want[kv.Key[len(state.ModelRoot):]] = fmt.Sprintf(`{"v":%s`, kv.Value[len(`{"v": `):])
+	}
+	if diff := cmp.Diff(want, <-known); diff != "" {
+		t.Errorf("what the client knows (-store +client):\n%s", diff)
+	}
+}
