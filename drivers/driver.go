@@ -4,6 +4,7 @@ package drivers
 
 import (
 	"context"
+	"net"
 	"net/netip"
 
 	"github.com/contiv/netplugin/ofnet"
@@ -102,4 +103,24 @@ type Driver interface {
 	Ready() error
 	// Inspect returns a JSON-able picture of each bridge, by "vlan" and "vxlan".
 	Inspect() map[string]any
+}
+
+// NameServer is what a driver gives the name queries of this host's containers to.
+type NameServer interface {
+	// Query is given a datagram. It must not wait, and see to it that the query is
+	// answered or passed, unless it is to be lost.
+	Query(DNSQuery)
+	// Stream is given a connection of a container of a tenant to one of the agent's
+	// addresses. It serves and closes it, and returns at the end of ctx at the latest.
+	Stream(ctx context.Context, tenant string, c net.Conn)
+}
+
+// DNSQuery is a datagram that a container sends to a name server.
+type DNSQuery struct {
+	Tenant  string
+	ToAgent bool   // to one of the agent's own addresses; Pass would lose it
+	Message []byte // RFC 1035, not looked at
+	// At most one of these is called, from any goroutine.
+	Answer func(message []byte)
+	Pass   func() // on to the server that it is for
 }

@@ -1,0 +1,275 @@
+package nameserver
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/miekg/dns"
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+)
+
+// kind is what a name is the name of; the first one wins.
+type kind uint8
+
+const (
+	service kind = iota
+	group
+	container
+	containerID
+	numKinds
+)
+
+// shortID is how many characters of a container's id are its name, too: what Docker
+// shows, and gives it as its host name.
+const shortID = 12
+
+// node is what one name of a tenant stands for.
+type node struct {
+	v4, v6 [numKinds]*ring
+	owners int // records that have this name
+}
+
+// tenant holds the names of one tenant, in lower case and without a final dot.
+type tenant struct {
+	nodes map[string]*node
+	// hosts holds, by address, the names of those who have it, by owner.
+	hosts map[netip.Addr]map[string]string
+}
+
+// Names is the index of all names. The zero value is not ready; use NewNames.
+type Names struct {
+	log logrus.FieldLogger
+
+	mu      sync.RWMutex
+	tenants map[string]*tenant
+	entries map[string]entry // by key of the record
+}
+
+// entry is what one record contributes.
+type entry struct {
+	tenant string
+	v4, v6 netip.Addr
+	names  [numKinds][]string
+	host   string // the name of its addresses
+}
+
+// NewNames makes an empty index.
+func NewNames(log logrus.FieldLogger) *Names {
+	return &Names{log: log, tenants: map[string]*tenant{}, entries: map[string]entry{}}
+}
+
+// Apply takes in a batch of the state prefix. A snapshot is all there is.
+func (n *Names) Apply(batch objdb.Batch) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if batch.Snapshot {
+		present := make(map[string]struct{}, len(batch.Events))
+		for _, ev := range batch.Events {
+			present[ev.KV.Key] = struct{}{}
+		}
+		for key := range n.entries {
+			if _, ok := present[key]; !ok {
+				n.remove(key)
+			}
+		}
+	}
+	for _, ev := range batch.Events {
+		read := readers[prefix(ev.KV.Key)]
+		if read == nil {
+			continue
+		}
+		// The old names go first: what has changed must leave nothing behind.
+		n.remove(ev.KV.Key)
+		if ev.Deleted {
+			continue
+		}
+		e, err := read(ev.KV.Value)
+		if err != nil {
+			n.log.WithError(err).WithField("key", ev.KV.Key).Error("a record without readable names is ignored")
+			continue
+		}
+		n.add(ev.KV.Key, e)
+	}
+}
+
+// prefix is a key up to the kind of its record.
+func prefix(key string) string {
+	rest, ok := strings.CutPrefix(key, state.StateRoot)
+	if i := strings.IndexByte(rest, '/'); ok && i >= 0 {
+		return key[:len(state.StateRoot)+i+1]
+	}
+	return ""
+}
+
+// readers turn records into entries.
+var readers = map[string]func([]byte) (entry, error){
+	state.EndpointRoot:  readEndpoint,
+	state.ServiceLBRoot: readService,
+}
+
+func readEndpoint(value []byte) (entry, error) {
+	var rec state.Endpoint
+	if err := json.Unmarshal(value, &rec); err != nil {
+		return entry{}, err
+	}
+	var e entry
+	if i := strings.LastIndexByte(rec.NetID, '.'); i >= 0 {
+		e.tenant = rec.NetID[i+1:]
+	}
+	e.v4, _ = netip.ParseAddr(rec.IPAddress) // none, or one that no flow leads to either
+	e.v6, _ = netip.ParseAddr(rec.IPv6Address)
+	grp, _, _ := strings.Cut(rec.EndpointGroupKey, ":")
+	e.put(group, grp)
+	// Docker writes a slash before names.
+	e.put(container, strings.TrimPrefix(rec.EPCommonName, "/"))
+	e.put(containerID, rec.ContainerID)
+	if len(rec.ContainerID) > shortID {
+		e.put(containerID, rec.ContainerID[:shortID])
+	}
+	for _, names := range [][]string{e.names[container], e.names[containerID]} {
+		if e.host == "" && len(names) > 0 {
+			e.host = names[len(names)-1]
+		}
+	}
+	return e, nil
+}
+
+func readService(value []byte) (entry, error) {
+	var rec state.ServiceLB
+	if err := json.Unmarshal(value, &rec); err != nil {
+		return entry{}, err
+	}
+	e := entry{tenant: rec.Tenant}
+	if a, err := netip.ParseAddr(rec.IPAddress); err == nil && a.Is4() {
+		e.v4 = a
+	} else if err == nil {
+		e.v6 = a
+	}
+	e.put(service, rec.ServiceName)
+	e.host = strings.ToLower(rec.ServiceName)
+	return e, nil
+}
+
+// put adds a name, if it can be asked for.
+func (e *entry) put(k kind, name string) {
+	if _, ok := dns.IsDomainName(name); ok && name != "" && name != "." {
+		e.names[k] = append(e.names[k], strings.ToLower(name))
+	}
+}
+
+func (n *Names) add(key string, e entry) {
+	t := n.tenants[e.tenant]
+	if t == nil {
+		t = &tenant{nodes: map[string]*node{}, hosts: map[netip.Addr]map[string]string{}}
+		n.tenants[e.tenant] = t
+	}
+	n.entries[key] = e
+	for k, names := range e.names {
+		for _, name := range names {
+			d := t.nodes[name]
+			if d == nil {
+				d = &node{}
+				t.nodes[name] = d
+			}
+			d.owners++
+			put(&d.v4[k], key, e.v4)
+			put(&d.v6[k], key, e.v6)
+		}
+	}
+	for _, a := range []netip.Addr{e.v4, e.v6} {
+		if a.IsValid() && e.host != "" {
+			if t.hosts[a] == nil {
+				t.hosts[a] = map[string]string{}
+			}
+			t.hosts[a][key] = e.host
+		}
+	}
+}
+
+func put(r **ring, owner string, a netip.Addr) {
+	if !a.IsValid() {
+		return
+	}
+	if *r == nil {
+		*r = &ring{}
+	}
+	(*r).add(owner, a)
+}
+
+func (n *Names) remove(key string) {
+	e, ok := n.entries[key]
+	if !ok {
+		return
+	}
+	delete(n.entries, key)
+	t := n.tenants[e.tenant]
+	for k, names := range e.names {
+		for _, name := range names {
+			d := t.nodes[name]
+			if d.owners--; d.owners == 0 {
+				delete(t.nodes, name)
+				continue
+			}
+			for _, r := range []*ring{d.v4[k], d.v6[k]} {
+				if r != nil {
+					r.remove(key)
+				}
+			}
+		}
+	}
+	for _, a := range []netip.Addr{e.v4, e.v6} {
+		if delete(t.hosts[a], key); len(t.hosts[a]) == 0 {
+			delete(t.hosts, a)
+		}
+	}
+	if len(t.nodes)+len(t.hosts) == 0 {
+		delete(n.tenants, e.tenant)
+	}
+}
+
+// maxRecords bounds the addresses of one answer.
+const maxRecords = 10
+
+// addresses finds up to count addresses of what a name, in lower case, stands for in a
+// tenant. known says that there is such a name, with or without an address of the family.
+func (n *Names) addresses(tenantName, name string, six bool, count int) (out []netip.Addr, known bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	t := n.tenants[tenantName]
+	if t == nil || t.nodes[name] == nil {
+		return nil, false
+	}
+	rings := &t.nodes[name].v4
+	if six {
+		rings = &t.nodes[name].v6
+	}
+	for _, r := range rings {
+		if out = r.take(count); len(out) > 0 {
+			break
+		}
+	}
+	return out, true
+}
+
+// hostNames finds the names of those who have an address.
+func (n *Names) hostNames(tenantName string, a netip.Addr) []string {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	t := n.tenants[tenantName]
+	if t == nil {
+		return nil
+	}
+	var out []string
+	for _, name := range t.hosts[a] {
+		if len(out) == maxRecords {
+			break
+		}
+		out = append(out, name)
+	}
+	return out
+}
