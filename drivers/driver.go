@@ -69,6 +69,13 @@ type Attachment struct {
 	Port        Port
 }
 
+// Summary is what the declared state compiles to, over all bridges.
+type Summary struct {
+	Flows int
+	// Digest is a checksum of the flows; equal flows have equal digests.
+	Digest uint64
+}
+
 // Driver realises the desired state of one host. The Set and Remove methods declare;
 // they return at once and may be called in any order, with the same value again, and
 // before Run. What they declare is realised as soon as it can be, retried until it
@@ -101,6 +108,10 @@ type Driver interface {
 
 	// Ready returns nil when everything declared is in the switch, or what is missing.
 	Ready() error
+	// Flushed waits until Ready returns nil, and returns what it says at ctx's end.
+	Flushed(ctx context.Context) error
+	// Summary sums up what the declared state compiles to.
+	Summary() Summary
 	// Inspect returns a JSON-able picture of each bridge, by "vlan" and "vxlan".
 	Inspect() map[string]any
 }

@@ -1,6 +1,8 @@
 package ofnet
 
 import (
+	"encoding/binary"
+	"hash/fnv"
 	"iter"
 
 	of "github.com/contiv/netplugin/libopenflow"
@@ -31,6 +33,20 @@ type body struct {
 
 func sameBody(a, b body) bool {
 	return a.do == b.do && a.idle == b.idle && a.hard == b.hard && (a.cookie^b.cookie)&cookieIdentity == 0
+}
+
+// hashFlow is a checksum of what sameBody compares, and of the key (64-bit FNV-1a).
+func hashFlow(key of.FlowKey, b body) uint64 {
+	head := binary.BigEndian.AppendUint16([]byte{key.Table}, key.Priority)
+	head = binary.BigEndian.AppendUint16(head, b.idle)
+	head = binary.BigEndian.AppendUint16(head, b.hard)
+	head = binary.BigEndian.AppendUint64(head, b.cookie&cookieIdentity)
+	head = binary.BigEndian.AppendUint16(head, uint16(len(key.Match)))
+	h := fnv.New64a()
+	for _, part := range [][]byte{head, []byte(key.Match), []byte(b.do)} {
+		h.Write(part) // never fails
+	}
+	return h.Sum64()
 }
 
 func bodyOf(f of.Flow) body {

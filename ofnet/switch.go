@@ -82,11 +82,13 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 	if cfg.Dial == nil {
 		cfg.Dial = agentParts{dns: cfg.DNS, malformed: malformed}.dial
 	}
-	return &Switch{
+	s := &Switch{
 		malformed: malformed, cfg: cfg, kick: make(chan struct{}, 1), changed: make(chan struct{}),
 		owners: map[string]Program{}, flows: newWishes[of.FlowKey](sameBody),
 		groups: newWishes[uint32](same[of.Group]), meters: newWishes[uint32](same[of.Meter]),
 	}
+	s.flows.hash = hashFlow
+	return s
 }
 
 // Set makes p what owner wants, instead of what it wanted before. Owners that want the
@@ -288,11 +290,31 @@ func (s *Switch) Ready() error {
 	return nil
 }
 
+// Flushed waits until the bridge has everything that has been set, and nothing else.
+// At ctx's end the error is what is amiss, as of Ready.
+func (s *Switch) Flushed(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		changed := s.changed
+		s.mu.Unlock()
+		err := s.Ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
 // SwitchStatus is a Switch in numbers.
 type SwitchStatus struct {
 	Connected bool
 	Connects  uint64 // channels since start
 	Desired   int    // flows wanted
+	Digest    uint64 // checksum of the flows wanted; the round in their cookies does not count
 	Actual    int    // flows in the bridge
 	Groups    int    // in the bridge
 	Meters    int    // in the bridge
@@ -308,7 +330,7 @@ func (s *Switch) Status() SwitchStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := SwitchStatus{
-		Connected: s.synced, Connects: s.connects, Desired: s.flows.diff.Len(), Actual: s.flows.diff.LenActual(),
+		Connected: s.synced, Connects: s.connects, Desired: s.flows.diff.Len(), Digest: s.flows.digest, Actual: s.flows.diff.LenActual(),
 		Groups: s.groups.diff.LenActual(), Meters: s.meters.diff.LenActual(),
 		Pending: s.countPending(), Refused: s.countRefused(), Sent: s.sent, Malformed: s.malformed.Load(),
 	}

@@ -15,6 +15,11 @@ type wishes[K comparable, V any] struct {
 	holders map[K]string     // whose value is the desired one
 	rivals  map[K][]claim[V] // further owners that want the key; normally empty
 	refused map[K]error      // what the bridge does not accept, until tried again
+
+	// hash, if set, makes the checksum of a wish; digest is their sum, which does not
+	// depend on their order.
+	hash   func(K, V) uint64
+	digest uint64
 }
 
 // claim is the value an owner would give a key that another one holds.
@@ -56,7 +61,26 @@ func (w *wishes[K, V]) claim(owner string, key K, v V) {
 	}
 	w.holders[key] = owner
 	delete(w.refused, key)
+	w.want(key, v)
+}
+
+// want makes v what is wanted of a key.
+func (w *wishes[K, V]) want(key K, v V) {
+	if w.hash != nil {
+		w.forget(key)
+		w.digest += w.hash(key, v)
+	}
 	w.diff.SetDesired(key, v)
+}
+
+// forget takes the present wish for a key out of the digest.
+func (w *wishes[K, V]) forget(key K) {
+	if w.hash == nil {
+		return
+	}
+	if old, ok := w.diff.Desired(key); ok {
+		w.digest -= w.hash(key, old)
+	}
 }
 
 // letGo gives a key to the next owner that wants it, or to nobody.
@@ -66,10 +90,11 @@ func (w *wishes[K, V]) letGo(owner string, key K) {
 		delete(w.refused, key)
 		if len(rivals) == 0 {
 			delete(w.holders, key)
+			w.forget(key)
 			w.diff.DeleteDesired(key)
 		} else {
 			w.holders[key] = rivals[0].owner
-			w.diff.SetDesired(key, rivals[0].value)
+			w.want(key, rivals[0].value)
 			rivals = rivals[1:]
 		}
 	}

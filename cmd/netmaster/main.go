@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/contiv/netplugin/netmaster/aci"
 	"github.com/contiv/netplugin/netmaster/daemon"
+	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/netx"
 )
@@ -29,6 +31,7 @@ type options struct {
 	infra, aciGateway  string
 	name               string
 	external, internal string
+	rpc                string
 	lease              time.Duration
 }
 
@@ -81,6 +84,10 @@ func (o *options) flags() []cli.Flag {
 		&cli.StringFlag{
 			Name: "internal-address", Aliases: []string{"control-url"}, Category: "control", Destination: &o.internal,
 			Sources: env.Var("INTERNAL_ADDRESS"), Usage: "`ip:port` for agents and other netmasters (default: a local address, the port of --external-address)",
+		},
+		&cli.StringFlag{
+			Name: "rpc-address", Category: "control", Destination: &o.rpc,
+			Sources: env.Var("RPC_ADDRESS"), Usage: "`ip:port` where agents report (default: the internal address, port 9001)",
 		},
 		&cli.DurationFlag{
 			Name: "leader-lease", Category: "control", Value: daemon.DefaultLease, Destination: &o.lease,
@@ -135,5 +142,11 @@ func (o *options) addresses(ctx context.Context) error {
 		return cliconf.Usagef("--internal-address: %q is not the address of one host", o.internal)
 	}
 	o.internal = ap.String()
+	if o.rpc == "" {
+		o.rpc = netip.AddrPortFrom(ap.Addr(), clusterapi.MasterPort).String()
+	}
+	if _, err := netx.ParseListen(o.rpc); err != nil {
+		return cliconf.Usagef("--rpc-address: %w", err)
+	}
 	return nil
 }

@@ -43,6 +43,7 @@ func TestOptions(t *testing.T) {
 		"external port":             {[]string{"--external-address", "0.0.0.0:99999"}, nil, `--external-address: "0.0.0.0:99999" has port "99999", expected 1 to 65535`},
 		"internal address":          {[]string{"--control-url", "host:1"}, nil, `--internal-address: "host:1" is not an IP address and a port of 1 to 65535`},
 		"internal address of all":   {[]string{"--internal-address", "0.0.0.0:1"}, nil, `--internal-address: "0.0.0.0:1" is not the address of one host`},
+		"rpc address":               {[]string{"--rpc-address", "all"}, nil, `--rpc-address: "all" is not host:port`},
 		"lease":                     {[]string{"--leader-lease", "1s"}, nil, "--leader-lease 1s is not between 2s and 5m"},
 		"lease is no duration":      {[]string{"--leader-lease", "5"}, nil, `invalid value "5" for flag -leader-lease: time: missing unit in duration "5"`},
 		"store":                     {[]string{"--store", "redis"}, nil, `--store "redis" is unknown, expected one of embedded, etcd, consul`},
@@ -69,9 +70,9 @@ func TestOptions(t *testing.T) {
 
 // TestBadStoreFile: an option that only its use shows to be wrong is one all the same.
 func TestBadStoreFile(t *testing.T) {
-	addr := freePorts(t, 1)[0]
+	ports := freePorts(t, 2)
 	status, _, stderr := execute(t.Context(), slices.Concat(modes, []string{
-		"--external-address", addr, "--internal-address", addr, "--etcd-ca", filepath.Join(t.TempDir(), "none"), "--log-level", "panic",
+		"--external-address", ports[0], "--internal-address", ports[0], "--rpc-address", ports[1], "--etcd-ca", filepath.Join(t.TempDir(), "none"), "--log-level", "panic",
 	})...)
 	if status != cliconf.ExitUsage || !strings.Contains(stderr, "certificate authority of etcd: open ") {
 		t.Errorf("status %d, stderr %q", status, stderr)
@@ -108,6 +109,7 @@ func freePorts(t *testing.T, n int) []string {
 // node is a netmaster of a test.
 type node struct {
 	addr string
+	rpc  string
 	args []string
 	stop context.CancelFunc
 	done chan string // how it ended
@@ -117,7 +119,7 @@ func (n *node) start(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	n.stop, n.done = cancel, make(chan string, 1)
-	args := slices.Concat(modes, []string{"--external-address", n.addr, "--internal-address", n.addr, "--log-level", "panic"}, n.args)
+	args := slices.Concat(modes, []string{"--external-address", n.addr, "--internal-address", n.addr, "--rpc-address", n.rpc, "--log-level", "panic"}, n.args)
 	go func() {
 		status, _, stderr := execute(ctx, args...)
 		n.done <- fmt.Sprintf("%d %s", status, stderr)
@@ -174,8 +176,8 @@ func (n *node) ready(t *testing.T) {
 // TestSingle: one netmaster with its own store, from nothing to a tenant that is there
 // again after a restart.
 func TestSingle(t *testing.T) {
-	ports := freePorts(t, 2)
-	n := &node{addr: ports[0], args: []string{"--store", "embedded", "--store-dir", t.TempDir(), "--store-listen", ports[1]}}
+	ports := freePorts(t, 3)
+	n := &node{addr: ports[0], rpc: ports[2], args: []string{"--store", "embedded", "--store-dir", t.TempDir(), "--store-listen", ports[1]}}
 	n.start(t)
 	n.ready(t)
 	if code, text := n.do(t, http.MethodPost, "/api/v1/tenants/blue/", `{"tenantName":"blue"}`); code != http.StatusOK {
@@ -192,7 +194,7 @@ func TestSingle(t *testing.T) {
 // TestThree: three netmasters that are a store of three members; each serves, and two go
 // on when the leader stops.
 func TestThree(t *testing.T) {
-	ports := freePorts(t, 9)
+	ports := freePorts(t, 12)
 	var (
 		nodes   []*node
 		cluster []string
@@ -201,7 +203,7 @@ func TestThree(t *testing.T) {
 		cluster = append(cluster, fmt.Sprintf("m%d=http://%s", i, ports[6+i]))
 	}
 	for i := range 3 {
-		n := &node{addr: ports[i], args: []string{
+		n := &node{addr: ports[i], rpc: ports[9+i], args: []string{
 			"--store", "embedded", "--store-dir", t.TempDir(), "--store-listen", ports[3+i],
 			"--store-peer-listen", ports[6+i], "--store-name", fmt.Sprintf("m%d", i), "--store-initial-cluster", strings.Join(cluster, ","),
 		}}

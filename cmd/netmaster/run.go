@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"net"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/netmaster/api"
+	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/errs"
@@ -18,6 +20,15 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if err != nil {
 		return err
 	}
+	rpc, err := net.Listen("tcp", o.rpc)
+	if err != nil {
+		for _, l := range listeners {
+			l.Close()
+		}
+		return errs.New(errs.Unavailable, "listen on %s for reports of agents: %w", o.rpc, err)
+	}
+	host, _, _ := net.SplitHostPort(o.internal)
+	members := cluster.New(host)
 	build := version.Get()
 	log.WithFields(logrus.Fields{
 		"version": build.Version, "commit": build.GitCommit, "address": o.internal, "store": o.store.Kind,
@@ -27,8 +38,10 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		Address:   o.internal,
 		OpenStore: o.opener(log),
 		NewController: api.NewController(api.Config{
-			Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway,
+			Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members,
 		}),
+		RPC:     rpc,
+		Members: members,
 		Lease:   o.lease,
 		Log:     log,
 		Version: build,

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,7 +19,9 @@ import (
 	"github.com/contiv/netplugin/netplugin/cluster"
 	"github.com/contiv/netplugin/netplugin/inspect"
 	"github.com/contiv/netplugin/objdb/open"
+	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/version"
 )
 
 // run wires the daemon and works until ctx ends. What is on the host stays.
@@ -62,13 +66,28 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		},
 	}
 
+	// A report is made at every change; the store is not asked as often.
+	seldom := maps.Clone(checks)
+	seldom["store"] = remembered(checks["store"], 5*time.Second)
+	me := cluster.Host{Label: o.host, CtrlIP: o.ctrlIP, VTEP: o.vtepIP, VXLANPort: o.vxlanPort}
+	reporter := cluster.NewReporter(cluster.ReporterConfig{
+		Host: me, Version: version.Get().Version, Instance: time.Now().UnixNano(), Agent: ag, Driver: driver,
+		Health: func() []string { return complaints(seldom) }, Store: store, Log: log.WithField("part", "report"),
+	})
+	rpc := cluster.Handler(cluster.Answers{Status: reporter.Report})
+
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return driver.Run(ctx) })
 	g.Go(func() error { return ag.Run(ctx) })
 	g.Go(func() error { return ended(ctx, master.Follow(ctx, store)) })
 	g.Go(func() error {
-		return ended(ctx, cluster.Register(ctx, store, cluster.Host{Label: o.host, CtrlIP: o.ctrlIP, VTEP: o.vtepIP, VXLANPort: o.vxlanPort}, log))
+		return ended(ctx, cluster.Register(ctx, store, me, log))
 	})
+	g.Go(func() error { return ended(ctx, reporter.Run(ctx)) })
+	for _, port := range []uint16{clusterapi.AgentVXLANPort, clusterapi.AgentVLANPort} {
+		address := netip.AddrPortFrom(o.ctrlIP, port).String()
+		g.Go(func() error { return inspect.Serve(ctx, address, rpc) })
+	}
 	g.Go(func() error {
 		return inspect.Serve(ctx, o.restAddress, inspect.Handler(inspect.Sources{
 			Driver: driver.Inspect, Agent: func() any { return ag.Status() },
@@ -91,6 +110,34 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	err = g.Wait()
 	log.Info("netplugin stops; containers, ports and flows stay")
 	return err
+}
+
+// complaints lists what does not hold.
+func complaints(checks map[string]func() error) []string {
+	var out []string
+	for name, check := range checks {
+		if err := check(); err != nil {
+			out = append(out, name+": "+err.Error())
+		}
+	}
+	return out
+}
+
+// remembered makes a check that is carried out once in a while only.
+func remembered(check func() error, age time.Duration) func() error {
+	var (
+		mu   sync.Mutex
+		at   time.Time
+		last error
+	)
+	return func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		if at.IsZero() || time.Since(at) >= age {
+			last, at = check(), time.Now()
+		}
+		return last
+	}
 }
 
 // ended hides the error of a loop that ends because the program does.

@@ -27,6 +27,7 @@ type Driver struct {
 	next      int
 	changed   chan struct{}
 	fail      error
+	unwell    error
 }
 
 var _ drivers.Driver = (*Driver)(nil)
@@ -49,6 +50,9 @@ func (d *Driver) with(f func()) {
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
+
+// Unwell makes Ready fail with err until it is called with nil.
+func (d *Driver) Unwell(err error) { d.with(func() { d.unwell = err }) }
 
 // Run waits for ctx.
 func (d *Driver) Run(ctx context.Context) error {
@@ -137,7 +141,32 @@ func (d *Driver) Ready() error {
 	if d.global.FwdMode == "" {
 		return errs.New(errs.Unavailable, "waiting for the global settings")
 	}
-	return nil
+	return d.unwell
+}
+
+// Flushed implements drivers.Driver.
+func (d *Driver) Flushed(ctx context.Context) error {
+	for {
+		d.mu.Lock()
+		changed := d.changed
+		d.mu.Unlock()
+		err := d.Ready()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// Summary implements drivers.Driver: an endpoint stands for a flow.
+func (d *Driver) Summary() drivers.Summary {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return drivers.Summary{Flows: len(d.endpoints)}
 }
 
 // Inspect implements drivers.Driver.

@@ -26,6 +26,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/netmaster/aci"
+	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/objdb"
@@ -47,6 +48,8 @@ type Config struct {
 	Infra       string // default | aci | aci-opflex; of a new cluster
 	AgentPort   int    // where agents serve HTTP; 0 means 9090
 	ACIGateway  string // URL of the gateway to an ACI fabric; "" means aci.DefaultURL
+	// Members is what this netmaster knows of the agents; nil: nothing.
+	Members *cluster.Members
 	// RequestTimeout is how long a request waits for the store; 0 means 10 s.
 	RequestTimeout time.Duration
 }
@@ -77,10 +80,11 @@ type handler struct {
 	log     logrus.FieldLogger
 	timeout time.Duration
 	router  *mux.Router
+	written func() (revision, settings int64)
 }
 
 func newHandler(cfg Config, e *intent.Engine, fabric *aci.Fabric) *handler {
-	h := &handler{log: cfg.Log, timeout: cfg.RequestTimeout, router: mux.NewRouter().UseEncodedPath()}
+	h := &handler{log: cfg.Log, timeout: cfg.RequestTimeout, router: mux.NewRouter().UseEncodedPath(), written: e.Written}
 	if h.timeout == 0 {
 		h.timeout = defaultTimeout
 	}
@@ -94,6 +98,11 @@ func newHandler(cfg Config, e *intent.Engine, fabric *aci.Fabric) *handler {
 	h.document()
 	h.services(e)
 	h.cleanup(e)
+	members := cfg.Members
+	if members == nil {
+		members = cluster.New("")
+	}
+	h.cluster(e, members)
 	return h
 }
 

@@ -3,10 +3,12 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/contivmodel/openapi"
 	"github.com/contiv/netplugin/netmaster/intent"
+	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -32,16 +34,31 @@ func (h *handler) collection(c intent.Collection) {
 		if err != nil {
 			return nil, err
 		}
-		return c.Put(r.Context(), key, body)
+		obj, err := c.Put(r.Context(), key, body)
+		h.stamp(w, err)
+		return obj, err
 	}
 	h.keyed(http.MethodPost, one, put)
 	h.keyed(http.MethodPut, one, put)
-	h.keyed(http.MethodDelete, one, func(_ http.ResponseWriter, r *http.Request, key string) (any, error) {
-		return key, c.Delete(r.Context(), key)
+	h.keyed(http.MethodDelete, one, func(w http.ResponseWriter, r *http.Request, key string) (any, error) {
+		err := c.Delete(r.Context(), key)
+		h.stamp(w, err)
+		return key, err
 	})
 	h.keyed(http.MethodGet, inspectRoot+c.Name()+keyPart+slash, func(_ http.ResponseWriter, r *http.Request, key string) (any, error) {
 		return c.Inspect(r.Context(), key)
 	})
+}
+
+// stamp notes in an answer what a host must have applied to be up to date with it. Later
+// changes of others may be included: whoever waits for them waits a little longer.
+func (h *handler) stamp(w http.ResponseWriter, err error) {
+	if err != nil {
+		return
+	}
+	revision, settings := h.written()
+	w.Header().Set(masterapi.RevisionHeader, strconv.FormatInt(revision, 10))
+	w.Header().Set(masterapi.SettingsHeader, strconv.FormatInt(settings, 10))
 }
 
 // endpoints routes the inspection of endpoints, which are no objects of their own.

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
+	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/version"
@@ -43,10 +44,14 @@ type Config struct {
 	OpenStore func(context.Context) (objdb.Store, error)
 	// NewController makes what serves while this process leads.
 	NewController NewController
-	Lease         time.Duration // of the leader lock; 0: DefaultLease
-	Log           logrus.FieldLogger
-	Metrics       *prometheus.Registry // nil: one of its own
-	Version       version.Info
+	// RPC is where agents report; nil: nowhere. The Daemon closes it. Members takes the
+	// reports, and follows the registry; nil: the Daemon's own.
+	RPC     net.Listener
+	Members *cluster.Members
+	Lease   time.Duration // of the leader lock; 0: DefaultLease
+	Log     logrus.FieldLogger
+	Metrics *prometheus.Registry // nil: one of its own
+	Version version.Info
 }
 
 // Listen opens the listeners for an external address, "host:port", and an internal one,

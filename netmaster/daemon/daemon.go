@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 
+	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/events"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
@@ -26,7 +27,7 @@ type Daemon struct {
 	seat    *seat
 	metrics *metrics
 	handler http.Handler
-	members members
+	masters masters
 	events  *events.Hub
 
 	forwarder *forwarder
@@ -49,6 +50,9 @@ func New(cfg Config) (*Daemon, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
+	if cfg.Members == nil {
+		cfg.Members = cluster.New(address.Addr().String())
+	}
 	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, seat: newSeat(), events: events.NewHub(events.Config{}), forwarder: newForwarder(cfg.Address), gate: newGate(), storeErr: "not connected yet"}
 	if d.metrics, err = newMetrics(cfg.Metrics, cfg.Version, d.seat, d.events); err != nil {
 		return nil, err
@@ -61,7 +65,7 @@ func New(cfg Config) (*Daemon, error) {
 // returns nil, within a second. It returns an error when it cannot go on: a listener
 // fails, or the store's options are wrong.
 func (d *Daemon) Run(ctx context.Context) error {
-	serveErr := make(chan error, len(d.cfg.Listeners))
+	serveErr := make(chan error, len(d.cfg.Listeners)+1)
 	server := &http.Server{
 		Handler:           d.handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -77,6 +81,17 @@ func (d *Daemon) Run(ctx context.Context) error {
 		wg.Go(func() {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				serveErr <- errs.New(errs.Unavailable, "serve on %s: %w", l.Addr(), err)
+			}
+		})
+	}
+	rpc := &http.Server{
+		Handler: d.cfg.Members.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(debugWriter{d.log}, "", 0),
+	}
+	if d.cfg.RPC != nil {
+		wg.Go(func() {
+			if err := rpc.Serve(d.cfg.RPC); !errors.Is(err, http.ErrServerClosed) {
+				serveErr <- errs.New(errs.Unavailable, "serve on %s: %w", d.cfg.RPC.Addr(), err)
 			}
 		})
 	}
@@ -121,6 +136,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 			server.Close()
 		}
 	})
+	rpc.Close() // an agent reports to the others, and again
 	stopWork()
 	wg.Wait()
 	if err == nil && len(workErr) > 0 {
@@ -155,21 +171,17 @@ func (d *Daemon) work(ctx, lead context.Context, led chan<- struct{}) error {
 	// Everything below ends with ctx; the store is closed after.
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	me := objdb.Register(ctx, store, objdb.ServiceInfo{
-		ServiceName: "netmaster", Role: objdb.RoleFollower,
-		HostAddr: d.address.Addr().String(), Port: int(d.address.Port()),
-	})
+	me := d.register(ctx, store)
 	wg.Go(func() { d.watchHealth(ctx, store) })
 	wg.Go(func() { d.watchLeader(ctx, store) })
-	wg.Go(func() { d.members.watch(ctx, store) })
+	wg.Go(func() { d.masters.watch(ctx, store) })
+	wg.Go(func() { d.cfg.Members.Follow(ctx, store) })
 	wg.Go(func() { d.events.Run(lead, store) }) // streams end before the listeners do
 	wg.Go(func() {
 		<-lead.Done()
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 		defer cancel()
-		if err := me.Close(bye); err != nil {
-			d.log.WithError(err).Warn("left the registry to find out")
-		}
+		me.close(bye, d.log)
 	})
 	d.elect(lead, store, me)
 	close(led)

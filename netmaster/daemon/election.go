@@ -13,7 +13,7 @@ import (
 )
 
 // elect campaigns, leads, and campaigns again until ctx ends.
-func (d *Daemon) elect(ctx context.Context, store objdb.Store, me *objdb.Registration) {
+func (d *Daemon) elect(ctx context.Context, store objdb.Store, me presence) {
 	// We listen on our address, so a lock that bears it is from our previous life.
 	if err := objdb.BreakLock(ctx, store, state.LeaderKey, d.cfg.Address); err != nil && ctx.Err() == nil {
 		d.log.WithError(err).Warn("could not look for a lock of our previous life")
@@ -41,7 +41,7 @@ func (d *Daemon) elect(ctx context.Context, store objdb.Store, me *objdb.Registr
 }
 
 // lead is one tenure. It returns an error if there was nothing to lead with.
-func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leadership, me *objdb.Registration) error {
+func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leadership, me presence) error {
 	tenure, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -56,7 +56,7 @@ func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leaders
 	d.seat.change(func(v *view) {
 		v.leading, v.leader, v.waiting = true, d.cfg.Address, "the model is being loaded"
 	})
-	me.SetRole(objdb.RoleLeader)
+	me.setRole(objdb.RoleLeader)
 	controller, err := d.newController(tenure, store, lead)
 	if err == nil && tenure.Err() == nil {
 		d.metrics.tenures.Inc()
@@ -77,7 +77,7 @@ func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leaders
 			v.leader = ""
 		}
 	})
-	me.SetRole(objdb.RoleFollower)
+	me.setRole(objdb.RoleFollower)
 	bye, done := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer done()
 	if e := lead.Resign(bye); e != nil && !lost {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -10,45 +11,29 @@ import (
 	"github.com/contiv/netplugin/objdb"
 )
 
-// members is who is registered, as of the registry's last change.
-type members struct {
-	mu                sync.Mutex
-	masters, netplugs []string // IP addresses, sorted, each once
+// masters is which netmasters are registered, as of the registry's last change.
+type masters struct {
+	mu        sync.Mutex
+	addresses []string // IP addresses, sorted, each once
 }
 
-func (m *members) watch(ctx context.Context, store objdb.Store) {
-	masters := objdb.WatchServices(ctx, store, "netmaster")
-	agents := objdb.WatchServices(ctx, store, "netplugin")
-	for {
-		var (
-			list []objdb.ServiceInfo
-			into *[]string
-			ok   bool
-		)
-		select {
-		case list, ok = <-masters:
-			into = &m.masters
-		case list, ok = <-agents:
-			into = &m.netplugs
-		}
-		if !ok {
-			return
-		}
+func (m *masters) watch(ctx context.Context, store objdb.Store) {
+	for list := range objdb.WatchServices(ctx, store, "netmaster") {
 		addresses := make([]string, 0, len(list))
 		for _, i := range list {
 			addresses = append(addresses, i.HostAddr)
 		}
 		slices.Sort(addresses)
 		m.mu.Lock()
-		*into = slices.Compact(addresses)
+		m.addresses = slices.Compact(addresses)
 		m.mu.Unlock()
 	}
 }
 
-func (m *members) lists() (masters, agents []string) {
+func (m *masters) list() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.masters), slices.Clone(m.netplugs)
+	return slices.Clone(m.addresses)
 }
 
 func (d *Daemon) serveVersion(w http.ResponseWriter, _ *http.Request) {
@@ -70,10 +55,10 @@ func (d *Daemon) serveInfo(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "Error getting master state", http.StatusInternalServerError)
 		return
 	}
-	masters, agents := d.members.lists()
+	agents, _ := d.cfg.Members.Agents()
 	reply(w, http.StatusOK, info{
 		State: v.role(), LeaderIP: v.leader, LocalIP: d.address.Addr().String(),
-		Masters: orEmpty(masters), Agents: orEmpty(agents),
+		Masters: orEmpty(d.masters.list()), Agents: orEmpty(slices.Compact(slices.Sorted(maps.Values(agents)))),
 	})
 }
 

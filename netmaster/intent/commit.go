@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -39,6 +41,23 @@ type committer struct {
 	seq   uint64
 	mark  []byte // value of markKey as of the last commit
 	rev   int64  // revision of the last commit
+
+	written written
+}
+
+// written is when what agents read was written last, as store revisions. It may be read
+// from anywhere.
+type written struct{ state, settings atomic.Int64 }
+
+// note notes that a key, or what begins with it, was written at a revision. It belongs to
+// the writer.
+func (w *written) note(key string, rev int64) {
+	switch {
+	case strings.HasPrefix(key, state.StateRoot):
+		w.state.Store(max(w.state.Load(), rev))
+	case key == state.GlobalKey:
+		w.settings.Store(max(w.settings.Load(), rev))
+	}
 }
 
 // room is how many operations and comparisons a plan may make: what a store
@@ -84,6 +103,9 @@ func (c *committer) send(ctx context.Context, txn objdb.Txn) (int64, error) {
 		switch kind := errs.KindOf(err); {
 		case err == nil:
 			c.seq, c.mark, c.rev = c.seq+1, next, rev
+			for _, op := range txn.Then {
+				c.written.note(op.Key, rev)
+			}
 			return rev, nil
 		case c.over(err), kind == errs.Invalid, kind == errs.Conflict:
 			return 0, err

@@ -50,7 +50,7 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 	if err := commits.recover(ctx); err != nil {
 		return nil, err
 	}
-	l := loader{model: e.model, store: store, log: cfg.Log}
+	l := loader{model: e.model, store: store, log: cfg.Log, written: &commits.written}
 	if err := l.load(ctx); err != nil {
 		return nil, err
 	}
@@ -75,6 +75,14 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 
 // Done is closed when the writer has stopped: the tenure is over, or has been given up.
 func (e *Engine) Done() <-chan struct{} { return e.done }
+
+// Written returns the store revisions of the last change of the state that agents
+// realise, and of the global settings. A host that has applied both is up to date. What
+// was only taken away before this tenure does not count.
+func (e *Engine) Written() (revision, settings int64) {
+	w := &e.writer.commits.written
+	return w.state.Load(), w.settings.Load()
+}
 
 // Collections returns the kinds of objects there are.
 func (e *Engine) Collections() []Collection {

@@ -76,7 +76,7 @@ func endpoint(net, group, container, addr string) masterapi.CreateEndpointReques
 func (e *Engine) checkConsistent(t tb) {
 	t.Helper()
 	fresh := newModel()
-	l := loader{model: fresh, store: e.store, log: quiet()}
+	l := loader{model: fresh, store: e.store, log: quiet(), written: &written{}}
 	// Through the writer, so that no transaction is under way.
 	_, err := submit[struct{}](context.Background(), e.writer, true, func(x *tx) (reply, error) {
 		if err := l.load(context.Background()); err != nil {

@@ -22,16 +22,13 @@ const namesShown = 5
 type vteps map[string]string
 
 func (e *Engine) vteps(ctx context.Context) (vteps, error) {
-	kvs, _, err := e.store.List(ctx, state.HostRoot)
+	recs, err := e.hostRecords(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the hosts: %w", err)
+		return nil, err
 	}
-	hosts := make(vteps, len(kvs))
-	for _, kv := range kvs {
-		var h state.Host
-		if json.Unmarshal(kv.Value, &h) == nil {
-			hosts[strings.TrimPrefix(kv.Key, state.HostRoot)] = h.VtepIP
-		}
+	hosts := make(vteps, len(recs))
+	for label, rec := range recs {
+		hosts[label] = rec.VtepIP
 	}
 	return hosts, nil
 }

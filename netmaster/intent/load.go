@@ -28,6 +28,7 @@ type loader struct {
 	log   logrus.FieldLogger
 	// newest6 is, per network, when its youngest IPv6 claim was made.
 	newest6 map[string]int64
+	written *written // is told of every record that agents read
 }
 
 func (l *loader) load(ctx context.Context) error {
@@ -113,6 +114,7 @@ func (l *loader) read(ctx context.Context, sets []recordSet) error {
 			return fmt.Errorf("read %s: %w", set.prefix, set.err)
 		}
 		for _, kv := range set.kvs {
+			l.written.note(kv.Key, kv.ModRevision)
 			if err := set.take(strings.TrimPrefix(kv.Key, set.prefix), kv); err != nil {
 				l.log.WithField("key", kv.Key).WithError(err).Error("unreadable record in the store, left alone")
 				l.model.unreadable[kv.Key] = err.Error()

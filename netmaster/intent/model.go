@@ -47,6 +47,7 @@ type model struct {
 	groupsOfNetwork  *index[string, contivmodel.EndpointGroup] // by the network's model key
 	endpointsOfNet   *index[string, state.Endpoint]            // by network id
 	endpointsOfGroup *index[string, state.Endpoint]            // by group id
+	endpointsOfHost  *index[string, state.Endpoint]            // by the host's label
 	addrsOfNet       *index[claimKey, state.AddressClaim]
 	tagsOfPool       *index[tagKey, state.TagClaim]
 
@@ -129,6 +130,7 @@ func newModel() *model {
 	})
 	m.endpointsOfNet = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.NetID })
 	m.endpointsOfGroup = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.EndpointGroupKey })
+	m.endpointsOfHost = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.HomingHost })
 	m.addrsOfNet = m.addrs.indexed(func(k claimKey, _ *state.AddressClaim) string { return k.net })
 	m.tagsOfPool = m.tags.indexed(func(k tagKey, _ *state.TagClaim) string { return k.pool })
 	m.profilesOfTenant = m.profiles.indexed(func(_ string, p *contivmodel.Netprofile) string { return p.TenantName })

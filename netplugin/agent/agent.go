@@ -49,6 +49,7 @@ type Agent struct {
 	rules     map[string]struct{} // ids of those declared
 	global    *state.Global
 	revision  int64 // store revision up to which everything has been declared
+	settings  int64 // store revision of the global settings that have been declared
 	loaded    bool  // the first snapshot has been declared
 	changed   chan struct{}
 
@@ -120,7 +121,7 @@ func (a *Agent) followGlobal(ctx context.Context) error {
 			first = false
 			a.cfg.Driver.SetGlobal(resolved)
 			a.mu.Lock()
-			a.global = &g
+			a.global, a.settings = &g, ev.KV.ModRevision
 			a.complete()
 			a.broadcast()
 			a.mu.Unlock()
@@ -216,6 +217,15 @@ func (a *Agent) tellPeers() {
 	peers := maps.Clone(a.hosts)
 	delete(peers, a.cfg.HostLabel)
 	a.cfg.OnPeers(peers)
+}
+
+// Progress says how far the agent has followed the store: up to which store revision
+// the state has been declared to the driver, and at which one the global settings have;
+// 0 when none has. changed is closed when there is more.
+func (a *Agent) Progress() (revision, settings int64, changed <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.revision, a.settings, a.changed
 }
 
 // Status is the agent in numbers.

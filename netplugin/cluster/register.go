@@ -8,14 +8,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/objdb"
-)
-
-// Ports under which an agent registers; the first two are those of the original's
-// RPC servers, by which tools recognise an agent.
-const (
-	vxlanRPCPort = 9002
-	vlanRPCPort  = 9003
-	serviceTTL   = 10 * time.Second
+	"github.com/contiv/netplugin/state/clusterapi"
 )
 
 // Host is what an agent registers.
@@ -28,12 +21,12 @@ type Host struct {
 // services lists the registry entries of an agent.
 func (h Host) services() []objdb.ServiceInfo {
 	entry := func(name string, addr netip.Addr, port int) objdb.ServiceInfo {
-		return objdb.ServiceInfo{ServiceName: name, TTL: int(serviceTTL / time.Second), HostAddr: addr.String(), Port: port, Hostname: h.Label}
+		return objdb.ServiceInfo{ServiceName: name, HostAddr: addr.String(), Port: port, Hostname: h.Label}
 	}
 	return []objdb.ServiceInfo{
-		entry("netplugin", h.CtrlIP, vxlanRPCPort),
-		entry("netplugin", h.CtrlIP, vlanRPCPort),
-		entry("netplugin.vtep", h.VTEP, h.VXLANPort),
+		entry(clusterapi.AgentService, h.CtrlIP, clusterapi.AgentVXLANPort),
+		entry(clusterapi.AgentService, h.CtrlIP, clusterapi.AgentVLANPort),
+		entry(clusterapi.VTEPService, h.VTEP, h.VXLANPort),
 	}
 }
 

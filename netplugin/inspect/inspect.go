@@ -100,7 +100,7 @@ func Serve(ctx context.Context, addr string, h http.Handler) error {
 		_ = srv.Shutdown(grace)
 	}()
 	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		return errs.New(errs.Unavailable, "REST API on %s: %w; is another netplugin running?", addr, err)
+		return errs.New(errs.Unavailable, "serve on %s: %w; is another netplugin running?", addr, err)
 	}
 	<-stopped
 	return nil

@@ -18,6 +18,11 @@ const (
 // seen it.
 const RevisionHeader = "X-Contiv-Revision"
 
+// SettingsHeader is the same for the global settings, which agents follow by themselves.
+// Answers about objects of the model carry both headers: a host that has applied the two
+// revisions has applied the change, whatever it was.
+const SettingsHeader = "X-Contiv-Settings-Revision"
+
 // AllocAddressRequest asks for an address of a network, a group or a pool.
 type AllocAddressRequest struct {
 	NetworkID            string // <net>.<tenant>, <net>:<group>.<tenant>, or empty

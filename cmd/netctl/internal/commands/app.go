@@ -59,7 +59,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			Name: "version", Aliases: []string{"v"}, Usage: "print the version of netctl", Local: true,
 		}),
 		Commands: []*cli.Command{
-			aciGwCommands(), appProfileCommands(), bgpCommands(), endpointCommands(), externalContractsCommands(), globalCommands(),
+			aciGwCommands(), appProfileCommands(), bgpCommands(), clusterCommands(), endpointCommands(), externalContractsCommands(), globalCommands(),
 			groupCommands(), loginCommand(), logoutCommand(),
 			netprofileCommands(), networkCommands(), policyCommands(), serviceCommands(), tenantCommands(), versionCommand(),
 		},

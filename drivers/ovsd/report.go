@@ -1,0 +1,47 @@
+package ovsd
+
+import (
+	"context"
+	"time"
+
+	"github.com/contiv/netplugin/drivers"
+)
+
+// lookAgain is how often Flushed looks for what no event tells, such as the state of the
+// connection to the database.
+const lookAgain = 100 * time.Millisecond
+
+// Flushed implements drivers.Driver.
+func (d *Driver) Flushed(ctx context.Context) error {
+	for {
+		for _, s := range d.sides {
+			if s.sw.Flushed(ctx) != nil {
+				break
+			}
+		}
+		err := d.Ready()
+		if err == nil {
+			return nil
+		}
+		again := time.NewTimer(lookAgain)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+		}
+		again.Stop()
+		if ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// Summary implements drivers.Driver.
+func (d *Driver) Summary() drivers.Summary {
+	var sum drivers.Summary
+	for _, s := range d.sides {
+		status := s.sw.Status()
+		sum.Flows += status.Desired
+		sum.Digest += status.Digest
+	}
+	return sum
+}

@@ -1,0 +1,52 @@
+package daemon
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state/clusterapi"
+)
+
+// presence is this netmaster's entries in the registry.
+type presence []*objdb.Registration
+
+// register enters where the API is served and, if it is, where agents report.
+func (d *Daemon) register(ctx context.Context, store objdb.Store) presence {
+	entry := func(name string, at netip.AddrPort) *objdb.Registration {
+		return objdb.Register(ctx, store, objdb.ServiceInfo{
+			ServiceName: name, Role: objdb.RoleFollower, HostAddr: at.Addr().String(), Port: int(at.Port()),
+		})
+	}
+	p := presence{entry("netmaster", d.address)}
+	if d.cfg.RPC == nil {
+		return p
+	}
+	at, err := netip.ParseAddrPort(d.cfg.RPC.Addr().String())
+	if err != nil {
+		d.log.WithError(err).Error("agents cannot be told where to report")
+		return p
+	}
+	if at.Addr().IsUnspecified() {
+		at = netip.AddrPortFrom(d.address.Addr(), at.Port())
+	}
+	return append(p, entry(clusterapi.MasterService, at))
+}
+
+// setRole changes what the registry says this netmaster is.
+func (p presence) setRole(role string) {
+	for _, r := range p {
+		r.SetRole(role)
+	}
+}
+
+// close leaves the registry; ctx bounds the wait for the store.
+func (p presence) close(ctx context.Context, log logrus.FieldLogger) {
+	for _, r := range p {
+		if err := r.Close(ctx); err != nil {
+			log.WithError(err).Warn("left the registry to find out")
+		}
+	}
+}

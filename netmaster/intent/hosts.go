@@ -1,0 +1,54 @@
+package intent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/contiv/netplugin/netmaster/cluster"
+	"github.com/contiv/netplugin/state"
+)
+
+// hostRecords reads the records of hosts, by label. One that is unreadable is a host all
+// the same.
+func (e *Engine) hostRecords(ctx context.Context) (map[string]state.Host, error) {
+	kvs, _, err := e.store.List(ctx, state.HostRoot)
+	if err != nil {
+		return nil, fmt.Errorf("read the hosts: %w", err)
+	}
+	recs := make(map[string]state.Host, len(kvs))
+	for _, kv := range kvs {
+		var rec state.Host
+		if json.Unmarshal(kv.Value, &rec) != nil {
+			rec = state.Host{}
+		}
+		recs[strings.TrimPrefix(kv.Key, state.HostRoot)] = rec
+	}
+	return recs, nil
+}
+
+// Hosts returns what is stored of each host, by label: those that have a record of their
+// own, and those that endpoints are homed on.
+func (e *Engine) Hosts(ctx context.Context) (map[string]cluster.Known, error) {
+	recs, err := e.hostRecords(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hosts := make(map[string]cluster.Known, len(recs))
+	for label, rec := range recs {
+		hosts[label] = cluster.Known{Label: label, VTEP: rec.VtepIP, CtrlIP: rec.CtrlIP}
+	}
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for label, ids := range m.endpointsOfHost.keys {
+		if label == "" {
+			continue
+		}
+		known := hosts[label]
+		known.Label, known.Endpoints = label, len(ids)
+		hosts[label] = known
+	}
+	return hosts, nil
+}
