@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // execute runs the command line and returns its status and what it prints.
@@ -96,12 +97,7 @@ func freePorts(t *testing.T, n int) []string {
 	t.Helper()
 	var out []string
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		out = append(out, l.Addr().String())
+		out = append(out, netxtest.FreeAddress(t))
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package api_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"testing"
 
 	"github.com/sirupsen/logrus"
@@ -15,18 +14,13 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/embedded"
 	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // openEmbedded starts an etcd in this process, with its data on disk, synced.
 func openEmbedded(t testing.TB) objdb.Store {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	_ = l.Close()
-	store, err := embedded.Open(context.Background(), embedded.Config{Dir: t.TempDir(), ListenClient: addr})
+	store, err := embedded.Open(context.Background(), embedded.Config{Dir: t.TempDir(), ListenClient: netxtest.FreeAddress(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

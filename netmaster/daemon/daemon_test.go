@@ -23,6 +23,7 @@ import (
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // three starts three masters on one store in memory.
@@ -221,15 +222,11 @@ func TestLeftoverLock(t *testing.T) {
 	theLeader(t, m)
 	m.halt(t)
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	put(l.Addr().String())
+	nobody := netxtest.FreeAddress(t)
+	put(nobody)
 	m.start(t, time.Minute)
 	code, body := m.get(t, "/api/v1/x/")
-	if want := "the leader " + l.Addr().String() + " cannot be reached; try again\n"; code != http.StatusServiceUnavailable || body != want {
+	if want := "the leader " + nobody + " cannot be reached; try again\n"; code != http.StatusServiceUnavailable || body != want {
 		t.Errorf("%d %q, want %q", code, body, want)
 	}
 }
@@ -361,16 +358,7 @@ func TestStoreComesLater(t *testing.T) {
 }
 
 func TestListen(t *testing.T) {
-	port := func(t *testing.T) string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		_, p, _ := net.SplitHostPort(l.Addr().String())
-		return p
-	}
-	p, q := port(t), port(t)
+	p, q := netxtest.FreePort(t), netxtest.FreePort(t)
 	for name, tt := range map[string]struct {
 		external, internal string
 		want               int

@@ -13,6 +13,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/embedded"
 	"github.com/contiv/netplugin/objdb/etcd"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // wire is the way from one master to the store. While it is cut, what is sent waits, as
@@ -106,12 +107,8 @@ func (w *wire) mend() {
 // next one begins, their late writes must fail, and they must serve again, through the
 // new leader, when the wire is mended.
 func TestPartition(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
-	server, err := embedded.Start(t.Context(), embedded.Config{Dir: t.TempDir(), ListenClient: l.Addr().String(), NoSync: true})
+	addr := netxtest.FreeAddress(t)
+	server, err := embedded.Start(t.Context(), embedded.Config{Dir: t.TempDir(), ListenClient: addr, NoSync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +119,7 @@ func TestPartition(t *testing.T) {
 		wires   []*wire
 	)
 	for i := range 3 {
-		w := newWire(t, l.Addr().String())
+		w := newWire(t, addr)
 		m := &master{name: fmt.Sprintf("m%d", i), open: func(context.Context) (objdb.Store, error) {
 			return etcd.New(etcd.Config{Endpoints: []string{"http://" + w.l.Addr().String()}})
 		}}

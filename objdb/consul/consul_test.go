@@ -16,6 +16,7 @@ import (
 	"github.com/contiv/netplugin/objdb/consul"
 	"github.com/contiv/netplugin/objdb/contract"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 func TestContract(t *testing.T) {
@@ -87,7 +88,7 @@ func TestRestartUnderWatch(t *testing.T) {
 			f := newFixture(t)
 			f.put(t, "a", "1")
 			f.until(t, "a", "1")
-			f.p.stop(t, sig)
+			f.p.Stop(t, sig)
 			short, cancel := context.WithTimeout(f.ctx, 300*time.Millisecond)
 			_, err := f.store.Get(short, root+"a")
 			cancel()
@@ -146,7 +147,7 @@ func TestNextEndpoint(t *testing.T) {
 	defer cancel()
 	p := newProcess(t)
 	p.start(t)
-	dead := "http://127.0.0.1:" + freePort(t)
+	dead := "http://127.0.0.1:" + netxtest.FreePort(t)
 	s := connect(t, consul.Config{Endpoints: []string{dead, p.url()}})
 	if _, err := s.Get(ctx, root+"a"); !errs.Is(err, errs.NotFound) {
 		t.Errorf("Get: %v", err)
@@ -185,12 +186,12 @@ func TestDataLoss(t *testing.T) {
 			}
 			f.until(t, "old", "39")
 			port := f.p.http
-			f.p.stop(t, syscall.SIGKILL)
+			f.p.Stop(t, syscall.SIGKILL)
 			if err := os.RemoveAll(filepath.Join(f.p.dir, "data")); err != nil {
 				t.Fatal(err)
 			}
 			if writes > 0 { // behind the watch's back, then back on its port
-				f.p.http = freePort(t)
+				f.p.http = netxtest.FreePort(t)
 				f.p.start(t)
 				other := connect(t, consul.Config{Endpoints: []string{f.p.url()}})
 				for i := range writes {
@@ -198,7 +199,7 @@ func TestDataLoss(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				f.p.stop(t, syscall.SIGTERM)
+				f.p.Stop(t, syscall.SIGTERM)
 				f.p.http = port
 			}
 			f.p.start(t)
@@ -219,7 +220,7 @@ func TestLeaseEndsWithoutServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.p.stop(t, syscall.SIGKILL)
+	f.p.Stop(t, syscall.SIGKILL)
 	select {
 	case <-l.Done():
 	case <-f.ctx.Done():

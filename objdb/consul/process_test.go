@@ -1,29 +1,27 @@
 package consul_test
 
 import (
-	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/contiv/netplugin/objdb/consul"
+	"github.com/contiv/netplugin/objdb/internal/servertest"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // process is a Consul server, with its data in a directory of the test.
 type process struct {
+	*servertest.Process
 	binary, dir string
 	scheme      string
 	http        string
 	rpc, serf   string // ports, the same after a restart: they are in the data
 	extra       string // configuration in HCL
-	cmd         *exec.Cmd
-	log         bytes.Buffer
 }
 
 func newProcess(t testing.TB) *process {
@@ -32,31 +30,14 @@ func newProcess(t testing.TB) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{binary: strings.TrimSpace(string(out)), dir: t.TempDir(), scheme: "http", http: freePort(t), rpc: freePort(t), serf: freePort(t)}
+	p := &process{
+		Process: servertest.NewProcess(t, "consul"), binary: strings.TrimSpace(string(out)), dir: t.TempDir(), scheme: "http",
+		http: netxtest.FreePort(t), rpc: netxtest.FreePort(t), serf: netxtest.FreePort(t),
+	}
 	if _, err := os.Stat(p.binary); err != nil {
 		t.Fatalf("there is no Consul server, build it with scripts/consul: %v", err)
 	}
-	t.Cleanup(func() {
-		p.stop(t, syscall.SIGKILL)
-		if t.Failed() {
-			t.Logf("consul says:\n%s", p.log.String())
-		}
-	})
 	return p
-}
-
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 func (p *process) url() string { return p.scheme + "://127.0.0.1:" + p.http }
@@ -89,24 +70,7 @@ ports {
 `, filepath.Join(p.dir, "data"), ports, p.extra), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.cmd = exec.Command(p.binary, "agent", "-config-file", config)
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("start consul: %v", err)
-	}
-}
-
-func (p *process) stop(t testing.TB, sig syscall.Signal) {
-	t.Helper()
-	if p.cmd == nil {
-		return
-	}
-	if err := p.cmd.Process.Signal(sig); err != nil {
-		t.Error(err)
-	}
-	_ = p.cmd.Wait() // killed is what it is supposed to be
-	p.cmd = nil
+	p.Start(t, p.binary, "agent", "-config-file", config)
 }
 
 // connect makes a Store that is closed with the test.

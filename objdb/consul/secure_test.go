@@ -2,17 +2,7 @@ package consul_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,59 +11,9 @@ import (
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/consul"
+	"github.com/contiv/netplugin/objdb/internal/servertest"
 	"github.com/contiv/netplugin/utils/errs"
 )
-
-// authority makes certificates for one test.
-type authority struct {
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{dir: t.TempDir()}
-	a.cert, a.key = a.issue(t, "ca", &x509.Certificate{
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	})
-	return a
-}
-
-func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
-
-// issue writes name.pem and name.key.
-func (a *authority) issue(t *testing.T, name string, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.SerialNumber = big.NewInt(time.Now().UnixNano())
-	c.Subject = pkix.Name{CommonName: name}
-	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := c, key
-	if a.cert != nil {
-		parent, signer = a.cert, a.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{
-		name + ".pem": {Type: "CERTIFICATE", Bytes: der},
-		name + ".key": {Type: "EC PRIVATE KEY", Bytes: keyDER},
-	} {
-		if err := os.WriteFile(a.file(file), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return c, key
-}
 
 // secured is a server that asks for certificates and tokens.
 type secured struct {
@@ -85,10 +25,9 @@ type secured struct {
 func newSecured(t *testing.T, ctx context.Context) *secured {
 	t.Helper()
 	const management = "6f1b4b1c-7d4c-4ad3-8c37-3a3d1f0f3c11"
-	a := newAuthority(t)
-	usage := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	a.issue(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: usage, KeyUsage: x509.KeyUsageDigitalSignature})
-	a.issue(t, "client", &x509.Certificate{ExtKeyUsage: usage, KeyUsage: x509.KeyUsageDigitalSignature})
+	a := servertest.NewAuthority(t)
+	a.Issue(t, "server", "server", time.Now().Add(time.Hour))
+	a.Issue(t, "client", "client", time.Now().Add(time.Hour))
 	p := newProcess(t)
 	p.scheme = "https"
 	p.extra = fmt.Sprintf(`
@@ -104,11 +43,11 @@ acl {
   enabled = true
   default_policy = "deny"
   tokens { initial_management = %q }
-}`, a.file("ca.pem"), a.file("server.pem"), a.file("server.key"), management)
+}`, a.File("ca.pem"), a.File("server.pem"), a.File("server.key"), management)
 	p.start(t)
 
 	s := &secured{p: p, good: consul.Config{
-		Endpoints: []string{p.url()}, Token: management, CA: a.file("ca.pem"), Cert: a.file("client.pem"), Key: a.file("client.key"),
+		Endpoints: []string{p.url()}, Token: management, CA: a.File("ca.pem"), Cert: a.File("client.pem"), Key: a.File("client.key"),
 	}}
 	// The first request waits until there is a leader, which makes the token.
 	for connect(t, s.good).Health(ctx) != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/objdb/embedded"
 	"github.com/contiv/netplugin/objdb/etcd"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // freePorts finds n ports of the loopback address that nobody listens on.
@@ -21,12 +22,7 @@ func freePorts(t testing.TB, n int) []string {
 	t.Helper()
 	var out []string
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		out = append(out, l.Addr().String())
+		out = append(out, netxtest.FreeAddress(t))
 	}
 	return out
 }

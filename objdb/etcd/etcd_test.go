@@ -17,6 +17,7 @@ import (
 	"github.com/contiv/netplugin/objdb/contract"
 	"github.com/contiv/netplugin/objdb/etcd"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 func TestContract(t *testing.T) {
@@ -85,7 +86,7 @@ func TestRestartUnderWatch(t *testing.T) {
 			f := newFixture(t)
 			f.put(t, "a", "1")
 			f.until(t, "a", "1")
-			f.p.stop(t, sig)
+			f.p.Stop(t, sig)
 			short, cancel := context.WithTimeout(f.ctx, 300*time.Millisecond)
 			_, err := f.store.Get(short, root+"a")
 			cancel()
@@ -139,10 +140,10 @@ func TestCompaction(t *testing.T) {
 	f.put(t, "gone", "1")
 	f.until(t, "gone", "1")
 	proxy := f.p.client
-	f.p.stop(t, syscall.SIGTERM)
+	f.p.Stop(t, syscall.SIGTERM)
 
 	// The same data on another port: the watch does not see what happens now.
-	f.p.client = freePort(t)
+	f.p.client = netxtest.FreeAddress(t)
 	f.p.start(t)
 	raw, err := clientv3.NewFromURL(f.p.url())
 	if err != nil {
@@ -159,7 +160,7 @@ func TestCompaction(t *testing.T) {
 	if _, err := raw.Compact(f.ctx, resp.Header.Revision); err != nil {
 		t.Fatal(err)
 	}
-	f.p.stop(t, syscall.SIGTERM)
+	f.p.Stop(t, syscall.SIGTERM)
 	f.p.client = proxy
 	f.p.start(t)
 
@@ -176,8 +177,8 @@ func TestLargeCatchUp(t *testing.T) {
 	f.put(t, "a", "1")
 	f.until(t, "a", "1")
 	address := f.p.client
-	f.p.stop(t, syscall.SIGTERM)
-	f.p.client = freePort(t)
+	f.p.Stop(t, syscall.SIGTERM)
+	f.p.client = netxtest.FreeAddress(t)
 	f.p.start(t)
 	other := connect(t, etcd.Config{Endpoints: []string{f.p.url()}})
 	big := strings.Repeat("x", 400<<10)
@@ -188,7 +189,7 @@ func TestLargeCatchUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.p.stop(t, syscall.SIGTERM)
+	f.p.Stop(t, syscall.SIGTERM)
 	f.p.client = address
 	f.p.start(t)
 	f.until(t, "n", "11")
@@ -213,12 +214,12 @@ func TestDataLoss(t *testing.T) {
 			}
 			f.until(t, "old", "9")
 			address := f.p.client
-			f.p.stop(t, syscall.SIGKILL)
+			f.p.Stop(t, syscall.SIGKILL)
 			if err := os.RemoveAll(f.p.dir); err != nil {
 				t.Fatal(err)
 			}
 			if writes > 0 { // behind the watch's back, then back on its port
-				f.p.client = freePort(t)
+				f.p.client = netxtest.FreeAddress(t)
 				f.p.start(t)
 				other := connect(t, etcd.Config{Endpoints: []string{f.p.url()}})
 				for i := range writes {
@@ -226,7 +227,7 @@ func TestDataLoss(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				f.p.stop(t, syscall.SIGTERM)
+				f.p.Stop(t, syscall.SIGTERM)
 				f.p.client = address
 			}
 			f.p.start(t)
@@ -246,7 +247,7 @@ func TestLeaseEndsWithoutServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.p.stop(t, syscall.SIGKILL)
+	f.p.Stop(t, syscall.SIGKILL)
 	select {
 	case <-l.Done():
 	case <-f.ctx.Done():

@@ -2,16 +2,6 @@ package etcd_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -20,71 +10,22 @@ import (
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/etcd"
+	"github.com/contiv/netplugin/objdb/internal/servertest"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
-
-// authority makes certificates for one test.
-type authority struct {
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{dir: t.TempDir()}
-	a.cert, a.key = a.issue(t, "ca", &x509.Certificate{
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	})
-	return a
-}
-
-func (a *authority) file(name string) string { return filepath.Join(a.dir, name) }
-
-// issue writes name.pem and name.key.
-func (a *authority) issue(t *testing.T, name string, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.SerialNumber = big.NewInt(time.Now().UnixNano())
-	c.Subject = pkix.Name{CommonName: name}
-	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := c, key
-	if a.cert != nil {
-		parent, signer = a.cert, a.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{
-		name + ".pem": {Type: "CERTIFICATE", Bytes: der},
-		name + ".key": {Type: "EC PRIVATE KEY", Bytes: keyDER},
-	} {
-		if err := os.WriteFile(a.file(file), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return c, key
-}
 
 // TestTLS: a server that asks for certificates serves who has one, and nobody else.
 func TestTLS(t *testing.T) {
-	a := newAuthority(t)
-	usage := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	a.issue(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: usage, KeyUsage: x509.KeyUsageDigitalSignature})
-	a.issue(t, "client", &x509.Certificate{ExtKeyUsage: usage, KeyUsage: x509.KeyUsageDigitalSignature})
-	p := newProcess(t, "--client-cert-auth", "--trusted-ca-file", a.file("ca.pem"), "--cert-file", a.file("server.pem"), "--key-file", a.file("server.key"))
+	a := servertest.NewAuthority(t)
+	valid := time.Now().Add(time.Hour)
+	a.Issue(t, "server", "server", valid)
+	a.Issue(t, "client", "client", valid)
+	p := newProcess(t, "--client-cert-auth", "--trusted-ca-file", a.File("ca.pem"), "--cert-file", a.File("server.pem"), "--key-file", a.File("server.key"))
 	p.scheme = "https"
 	p.start(t)
 
-	good := etcd.Config{Endpoints: []string{p.url()}, CA: a.file("ca.pem"), Cert: a.file("client.pem"), Key: a.file("client.key")}
+	good := etcd.Config{Endpoints: []string{p.url()}, CA: a.File("ca.pem"), Cert: a.File("client.pem"), Key: a.File("client.key")}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := connect(t, good).Health(ctx); err != nil {
@@ -103,6 +44,30 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s: the server answers", name)
 		}
 		stop()
+	}
+}
+
+// TestRotation: a client goes on with the certificate that has taken the place of one
+// that expired, without being started anew.
+func TestRotation(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	a := servertest.NewAuthority(t)
+	valid := time.Now().Add(time.Hour)
+	a.Issue(t, "server", "server", valid)
+	a.Issue(t, "client", "client", valid.Add(-61*time.Minute))
+	p := newProcess(t, "--client-cert-auth", "--trusted-ca-file", a.File("ca.pem"), "--cert-file", a.File("server.pem"), "--key-file", a.File("server.key"))
+	p.scheme = "https"
+	p.start(t)
+	s := connect(t, etcd.Config{Endpoints: []string{p.url()}, CA: a.File("ca.pem"), Cert: a.File("client.pem"), Key: a.File("client.key")})
+	short, stop := context.WithTimeout(ctx, 2*time.Second)
+	defer stop()
+	if err := s.Health(short); err == nil {
+		t.Error("the server accepts a certificate that has expired")
+	}
+	a.Issue(t, "client", "client", valid)
+	if _, err := s.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put("/a", nil)}}); err != nil {
+		t.Errorf("with the new certificate: %v", err)
 	}
 }
 
@@ -149,7 +114,7 @@ func TestUser(t *testing.T) {
 	if err := lease.Release(ctx); err != nil {
 		t.Error(err)
 	}
-	p.stop(t, syscall.SIGTERM) // forgets the tokens it has given out
+	p.Stop(t, syscall.SIGTERM) // forgets the tokens it has given out
 	p.start(t)
 	if _, err := s.Get(ctx, "/a"); err != nil {
 		t.Errorf("with a token that was forgotten: %v", err)
@@ -184,7 +149,7 @@ func TestOneEndpointOfTwo(t *testing.T) {
 	defer cancel()
 	p := newProcess(t)
 	p.start(t)
-	s := connect(t, etcd.Config{Endpoints: []string{"http://" + freePort(t), p.url(), "http://" + freePort(t)}})
+	s := connect(t, etcd.Config{Endpoints: []string{"http://" + netxtest.FreeAddress(t), p.url(), "http://" + netxtest.FreeAddress(t)}})
 	for range 20 {
 		if _, err := s.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put("/a", nil)}}); err != nil {
 			t.Fatal(err)
