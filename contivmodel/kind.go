@@ -51,6 +51,13 @@ func (k Kind[T, O]) Key(obj *T) string { return *k.key(obj) }
 // Ident returns the key that the naming fields of an object amount to.
 func (k Kind[T, O]) Ident(obj *T) string { return k.ident(obj) }
 
+// Strip sets an object's key to what its naming fields amount to, and drops the links,
+// which only the server sets.
+func (k Kind[T, O]) Strip(obj *T) {
+	k.unlink(obj)
+	*k.key(obj) = k.ident(obj)
+}
+
 // NotFound is the error for a key that no object of the kind has.
 func (k Kind[T, O]) NotFound() error { return errs.New(errs.NotFound, "%s not found", k.Type) }
 

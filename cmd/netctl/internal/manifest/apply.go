@@ -1,0 +1,97 @@
+package manifest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/contiv/netplugin/contivmodel/client"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Action is what an item asks for.
+type Action string
+
+// The actions.
+const (
+	Create    Action = "created"
+	Update    Action = "updated"
+	Unchanged Action = "unchanged"
+)
+
+// Step is what is to be done for an item.
+type Step struct {
+	Item
+	Action  Action
+	Changes []Change // of an update, or what is not empty in what is created
+}
+
+// Change is a field that is to be another.
+type Change struct{ Field, From, To string }
+
+// Plan compares items with what there is. It refuses, with an error of kind Invalid,
+// what cannot become what the item says.
+func Plan(ctx context.Context, c *client.Client, items []Item) ([]Step, error) {
+	present := map[string]map[string]any{}
+	steps := make([]Step, len(items))
+	for i, item := range items {
+		if present[item.Kind] == nil {
+			objs, err := item.kind.list(ctx, c)
+			if err != nil {
+				return nil, fmt.Errorf("list objects of kind %s: %w", item.Kind, err)
+			}
+			present[item.Kind] = make(map[string]any, len(objs))
+			for _, obj := range objs {
+				key, _ := item.kind.check(obj) // what is stored is as it is
+				present[item.Kind][key] = obj
+			}
+		}
+		steps[i] = Step{Item: item, Action: Create}
+		have, exists := present[item.Kind][item.Key]
+		if err := steps[i].compare(have, exists); err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
+}
+
+// compare finds what is to change.
+func (s *Step) compare(have any, exists bool) error {
+	if !exists {
+		have = s.kind.preset()
+	} else {
+		s.Action = Unchanged
+	}
+	were := fieldsOf(have)
+	for i, is := range fieldsOf(s.obj) {
+		was := were[i]
+		if exists && is.empty() && slices.Contains(s.kind.kept, is.name) {
+			is.value.Set(was.value)
+		}
+		switch {
+		case !exists && is.empty(), exists && is.equals(was):
+			continue
+		case exists && (s.kind.all || slices.Contains(s.kind.fixed, is.name)):
+			return errs.New(errs.Invalid, "%s: %s: %s cannot change from %s to %s; delete the object to make it anew", s.Where, s.Item, is.name, was, is)
+		case exists:
+			s.Action = Update
+		}
+		change := Change{Field: is.name, To: is.String()}
+		if exists {
+			change.From = was.String()
+		}
+		s.Changes = append(s.Changes, change)
+	}
+	return nil
+}
+
+// Apply does what a step says.
+func (s *Step) Apply(ctx context.Context, c *client.Client) error {
+	if s.Action == Unchanged {
+		return nil
+	}
+	if err := s.kind.put(ctx, c, s.obj); err != nil {
+		return fmt.Errorf("%s: %s: %w", s.Where, s.Item, err)
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/contiv/netplugin/contivmodel/client"
+)
+
+// Collect returns everything a netmaster has, or what belongs to one tenant, in the
+// order of making.
+func Collect(ctx context.Context, c *client.Client, tenant string) ([]Item, error) {
+	var items []Item
+	for _, k := range kinds() {
+		objs, err := k.list(ctx, c)
+		if err != nil {
+			return nil, fmt.Errorf("list objects of kind %s: %w", k.typ, err)
+		}
+		for _, obj := range objs {
+			if tenant == "" || k.tenant(obj) == tenant {
+				items = append(items, Item{Kind: k.typ, kind: k, obj: obj})
+			}
+		}
+	}
+	return items, nil
+}
+
+// YAML writes items, a document each.
+func YAML(items []Item) ([]byte, error) {
+	if len(items) == 0 {
+		return nil, nil // the encoder cannot write nothing
+	}
+	var text bytes.Buffer
+	enc := yaml.NewEncoder(&text)
+	enc.SetIndent(2)
+	for _, item := range items {
+		doc := &yaml.Node{Kind: yaml.MappingNode}
+		err := member(doc, "kind", item.Kind)
+		for _, f := range fieldsOf(item.obj) {
+			if err == nil && !f.empty() {
+				err = member(doc, f.name, f.value.Interface())
+			}
+		}
+		if err == nil {
+			err = enc.Encode(doc)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("write %s as YAML: %w", item.Kind, err)
+		}
+	}
+	if err := enc.Close(); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return text.Bytes(), nil
+}
+
+// member adds a member to a mapping.
+func member(doc *yaml.Node, name string, value any) error {
+	var key, v yaml.Node
+	key.SetString(name)
+	err := v.Encode(value)
+	doc.Content = append(doc.Content, &key, &v)
+	return err
+}
+
+// JSON writes items as an array.
+func JSON(items []Item) ([]byte, error) {
+	objs := make([]map[string]any, len(items))
+	for i, item := range items {
+		objs[i] = map[string]any{"kind": item.Kind}
+		for _, f := range fieldsOf(item.obj) {
+			if !f.empty() {
+				objs[i][f.name] = f.value.Interface()
+			}
+		}
+	}
+	text, err := json.MarshalIndent(objs, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("write JSON: %w", err)
+	}
+	return append(text, '\n'), nil
+}
