@@ -108,16 +108,29 @@ func Get[T, O any](ctx context.Context, c *Client, kind contivmodel.Kind[T, O], 
 // Put creates an object, or updates the one whose naming fields are the same, and
 // returns it as stored.
 func Put[T, O any](ctx context.Context, c *Client, kind contivmodel.Kind[T, O], obj *T) (*T, error) {
+	stored, _, err := PutChange(ctx, c, kind, obj)
+	return stored, err
+}
+
+// PutChange is Put that also says where a host has to be to have applied the change.
+func PutChange[T, O any](ctx context.Context, c *Client, kind contivmodel.Kind[T, O], obj *T) (*T, Change, error) {
 	stored := new(T)
-	if err := c.call(ctx, http.MethodPost, objectPath(kind.Collection, kind.Ident(obj)), obj, stored); err != nil {
-		return nil, err
+	ch, err := c.change(ctx, http.MethodPost, objectPath(kind.Collection, kind.Ident(obj)), obj, stored)
+	if err != nil {
+		return nil, ch, err
 	}
-	return stored, nil
+	return stored, ch, nil
 }
 
 // Delete removes an object.
 func Delete[T, O any](ctx context.Context, c *Client, kind contivmodel.Kind[T, O], key string) error {
-	return c.call(ctx, http.MethodDelete, objectPath(kind.Collection, key), nil, nil)
+	_, err := DeleteChange(ctx, c, kind, key)
+	return err
+}
+
+// DeleteChange is Delete that also says where a host has to be to have applied it.
+func DeleteChange[T, O any](ctx context.Context, c *Client, kind contivmodel.Kind[T, O], key string) (Change, error) {
+	return c.change(ctx, http.MethodDelete, objectPath(kind.Collection, key), nil, nil)
 }
 
 // Inspect returns an object with what is in use by it.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/state/masterapi"
 )
 
 // Cluster returns the hosts of the cluster as the leader sees them.
@@ -20,8 +21,20 @@ func (c *Client) Cluster(ctx context.Context) (*clusterapi.Cluster, error) {
 }
 
 // Change is where a host has to be to have applied a change: store revisions of the
-// state and of the global settings.
+// state and of the global settings. 0 means that there is nothing to apply.
 type Change struct{ Revision, Settings int64 }
+
+// change sends a request that changes something, reads its answer into v, if v is not
+// nil, and returns its revisions.
+func (c *Client) change(ctx context.Context, method, path string, body, v any) (Change, error) {
+	resp, err := c.Do(ctx, method, path, body)
+	if err != nil {
+		return Change{}, err
+	}
+	revision, _ := strconv.ParseInt(resp.Header.Get(masterapi.RevisionHeader), 10, 64)
+	settings, _ := strconv.ParseInt(resp.Header.Get(masterapi.SettingsHeader), 10, 64)
+	return Change{Revision: revision, Settings: settings}, readAnswer(resp, v)
+}
 
 // Applied waits until every live host has applied a change, but no longer than wait and
 // clusterapi.MaxWait, and says which have not.

@@ -63,6 +63,5 @@ func aciGwSet(ctx context.Context, cmd *cli.Command) error {
 			*field = cmd.String(option)
 		}
 	}
-	_, err = client.Put(ctx, c, contivmodel.AciGwKind(), g)
-	return refused(err)
+	return put(ctx, cmd, c, contivmodel.AciGwKind(), g, "")
 }

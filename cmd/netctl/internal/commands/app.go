@@ -6,6 +6,7 @@
 //	1  the command line is wrong
 //	2  version: the server cannot be reached
 //	3  the server refused, or cannot be reached, or the login file is unusable
+//	   or, with --wait, a host has not applied the change in time
 //	4  reading stdin or writing stdout failed
 package commands
 
@@ -128,6 +129,8 @@ func usage(cmd *cli.Command, err error) error {
 		text = strings.Replace(what, "for flag", "for option", 1) + ": expected true or false"
 	} else if what, _, ok := strings.Cut(text, ": strconv."); ok {
 		text = strings.Replace(what, "for flag", "for option", 1) + ": expected a number"
+	} else {
+		text = strings.Replace(text, "for flag", "for option", 1)
 	}
 	return &failure{status: exitUsage, err: fmt.Errorf("%s; see '%s --help'", text, cmd.FullName())}
 }
@@ -157,6 +160,9 @@ type arguments struct {
 
 // leaf makes a command that takes exactly the given arguments.
 func leaf(name, usage string, args arguments, flags []cli.Flag, run func(ctx context.Context, cmd *cli.Command) error) *cli.Command {
+	if slices.Contains([]string{"create", "update", "set", "rm", "rule-add", "rule-rm"}, name) {
+		flags = append(slices.Clone(flags), waitFlag())
+	}
 	aliases := map[string][]string{"rm": {"delete"}, "ls": {"list"}, "group-ls": {"group-list"}}
 	return &cli.Command{
 		Name: name, Aliases: aliases[name], Usage: usage, ArgsUsage: args.names, Flags: flags,

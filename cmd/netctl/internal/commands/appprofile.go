@@ -26,12 +26,7 @@ func appProfileCommands() *cli.Command {
 				return create(ctx, cmd, kind, p, "Creating AppProfile "+inTenant(cmd, p.AppProfileName))
 			}),
 			leaf("update", "replace the groups of an app profile", name, flags(), func(ctx context.Context, cmd *cli.Command) error {
-				c, err := connect(cmd)
-				if err != nil {
-					return err
-				}
-				_, err = client.Put(ctx, c, kind, appProfile(cmd))
-				return refused(err)
+				return create(ctx, cmd, kind, appProfile(cmd), "")
 			}),
 			leaf("rm", "delete an app profile", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
 				return remove(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()), "")

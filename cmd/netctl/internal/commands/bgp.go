@@ -7,7 +7,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/contiv/netplugin/contivmodel"
-	"github.com/contiv/netplugin/contivmodel/client"
 )
 
 func bgpCommands() *cli.Command {
@@ -63,6 +62,5 @@ func createBgp(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	_, err = client.Put(ctx, c, contivmodel.BgpKind(), b)
-	return refused(err)
+	return put(ctx, cmd, c, contivmodel.BgpKind(), b, "")
 }

@@ -59,6 +59,5 @@ func globalSet(ctx context.Context, cmd *cli.Command) error {
 			*field = v
 		}
 	}
-	_, err = client.Put(ctx, c, contivmodel.GlobalKind(), g)
-	return refused(err)
+	return put(ctx, cmd, c, contivmodel.GlobalKind(), g, "")
 }

@@ -38,10 +38,27 @@ func create[T, O any](ctx context.Context, cmd *cli.Command, kind contivmodel.Ki
 	if err != nil {
 		return err
 	}
-	if _, err := client.Put(ctx, c, kind, obj); err != nil {
+	return put(ctx, cmd, c, kind, obj, said)
+}
+
+// put stores an object, says so, if there is anything to say, and waits for the hosts if
+// it is to.
+func put[T, O any](ctx context.Context, cmd *cli.Command, c *client.Client, kind contivmodel.Kind[T, O], obj *T, said string) error {
+	_, ch, err := client.PutChange(ctx, c, kind, obj)
+	if err != nil {
 		return refused(err)
 	}
-	return print(cmd, said+"\n")
+	return changed(ctx, cmd, c, ch, said)
+}
+
+// changed says what has been done, and waits for the hosts if it is to.
+func changed(ctx context.Context, cmd *cli.Command, c *client.Client, ch client.Change, said string) error {
+	if said != "" {
+		if err := print(cmd, said+"\n"); err != nil {
+			return err
+		}
+	}
+	return awaitHosts(ctx, cmd, c, ch)
 }
 
 // remove deletes an object and says so, if there is anything to say.
@@ -50,13 +67,11 @@ func remove[T, O any](ctx context.Context, cmd *cli.Command, kind contivmodel.Ki
 	if err != nil {
 		return err
 	}
-	if err := client.Delete(ctx, c, kind, key); err != nil {
+	ch, err := client.DeleteChange(ctx, c, kind, key)
+	if err != nil {
 		return refused(err)
 	}
-	if said == "" {
-		return nil
-	}
-	return print(cmd, said+"\n")
+	return changed(ctx, cmd, c, ch, said)
 }
 
 // info prints every object of a kind of settings as text, or with --json as a list.

@@ -49,12 +49,7 @@ func addRule(ctx context.Context, cmd *cli.Command) error {
 	if err := checkDirection(r); err != nil {
 		return err
 	}
-	c, err := connect(cmd)
-	if err != nil {
-		return err
-	}
-	_, err = client.Put(ctx, c, contivmodel.RuleKind(), r)
-	return refused(err)
+	return create(ctx, cmd, contivmodel.RuleKind(), r, "")
 }
 
 // checkDirection refuses options that do not go with the rule's direction.

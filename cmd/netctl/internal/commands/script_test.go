@@ -3,13 +3,18 @@ package commands
 import (
 	"context"
 	"os"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/contiv/netplugin/contivmodel/client"
 	"github.com/contiv/netplugin/netmaster/api/apitest"
+	"github.com/contiv/netplugin/netmaster/cluster"
+	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
+	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/state/masterapi"
 )
 
@@ -27,12 +32,18 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			tb := env.T().(testing.TB)
-			env.Setenv("NETMASTER", apitest.Start(tb, memory.New(), apitest.Config(apitest.Log(tb))))
+			h := &hosts{ctx: tb.Context(), store: memory.New(), members: cluster.New("127.0.0.1")}
+			go h.members.Follow(h.ctx, h.store)
+			cfg := apitest.Config(apitest.Log(tb))
+			cfg.Members = h.members
+			env.Setenv("NETMASTER", apitest.Start(tb, h.store, cfg))
+			env.Values["hosts"] = h
 			env.Setenv("HOME", env.WorkDir)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"endpoint": createEndpoint,
+			"host":     reportHost,
 			"status":   checkStatus,
 		},
 	})
@@ -53,6 +64,35 @@ func createEndpoint(ts *testscript.TestScript, _ bool, args []string) {
 		ConfigEP: masterapi.ConfigEP{Container: args[2], Host: "host1", ServiceName: group},
 	})
 	ts.Check(err)
+}
+
+// hosts is where the hosts of a script live.
+type hosts struct {
+	ctx     context.Context
+	store   *memory.Store
+	members *cluster.Members
+}
+
+// reportHost is "host NAME REVISION [REASON]": the host is registered, and says that it has
+// applied everything up to that revision, and what is amiss.
+func reportHost(ts *testscript.TestScript, _ bool, args []string) {
+	h := ts.Value("hosts").(*hosts)
+	revision, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	objdb.Register(h.ctx, h.store, objdb.ServiceInfo{
+		ServiceName: clusterapi.AgentService, HostAddr: "127.0.0.1", Port: clusterapi.AgentVXLANPort + len(h.members.Hosts()), Hostname: args[0],
+	})
+	_, err = h.members.Report(clusterapi.Report{
+		Host: args[0], Instance: time.Now().UnixNano(), Version: "1.2", VTEP: "10.9.0.2", Revision: revision, Settings: revision, Flows: 62, Reasons: args[2:],
+	})
+	ts.Check(err)
+	for {
+		changed := h.members.Changed()
+		if agents, _ := h.members.Agents(); agents[args[0]] != "" {
+			return
+		}
+		<-changed
+	}
 }
 
 // checkStatus is "status N COMMAND…": the command exits with that status.
