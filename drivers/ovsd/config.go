@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/drivers"
 )
 
 // The two bridges; both exist whatever the mode.
@@ -36,6 +38,7 @@ const tunnelName = "contivvx0"
 // their name, below all of these, so that numbers survive a restart of the switch.
 const (
 	tunnelOFPort      = 65000
+	dnsOFPort         = 65001
 	firstUplinkOFPort = 65010
 	lastPortNumber    = 0xf000
 )
@@ -51,7 +54,10 @@ type Config struct {
 	Uplinks   []string   // interfaces of the VLAN bridge
 	// AllowSpoofing lets containers send under addresses that are not theirs.
 	AllowSpoofing bool
-	Log           logrus.FieldLogger
+	// NameServer is given what containers ask name servers; nil: they ask whom they will.
+	NameServer drivers.NameServer
+	DNSRate    uint32 // queries per second of a container by UDP; 1000 when 0
+	Log        logrus.FieldLogger
 }
 
 func (c *Config) setDefaults() error {
@@ -60,6 +66,9 @@ func (c *Config) setDefaults() error {
 	}
 	if c.VXLANPort == 0 {
 		c.VXLANPort = 4789
+	}
+	if c.DNSRate == 0 {
+		c.DNSRate = dnsRate
 	}
 	if c.Datapath == "" {
 		c.Datapath = "auto"

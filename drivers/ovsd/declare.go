@@ -83,7 +83,7 @@ func (d *Driver) rebuild() {
 	for _, s := range d.sides {
 		s.pipeline, s.modeErr = ofnet.NewPipeline(ofnet.Settings{
 			Encap: s.encap, Routing: d.global.FwdMode == "routing", ARPFlood: d.global.ARPMode == "flood",
-			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round,
+			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, DNS: d.dnsSettings(),
 		})
 		if s.pipeline == nil {
 			s.sw.RemoveAll()

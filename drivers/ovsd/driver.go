@@ -47,6 +47,7 @@ type Driver struct {
 	rules     map[string]drivers.Rule
 	ruleSets  map[string]*ofnet.RuleSet // by tenant; none is empty
 	complete  bool                      // everything has been declared
+	room      *dnsRoom                  // nil without a name server
 	repair    chan struct{}             // kicks keepBridges
 	changed   chan struct{}             // closed and replaced when endpoints or ports change
 	started   bool                      // bridges exist, rounds are counted
@@ -60,6 +61,8 @@ type side struct {
 	sw     *ofnet.Switch
 	round  uint16
 	mtuNow atomic.Int64
+
+	dnsPort string // name of the port that leads to the name server; empty without one
 
 	pipeline *ofnet.Pipeline // nil while the mode is unknown or not supported
 	modeErr  error
@@ -89,7 +92,7 @@ func New(cfg Config) (*Driver, error) {
 
 func (d *Driver) addSide(encap ofnet.Encap, bridge string) {
 	s := &side{encap: encap, bridge: bridge}
-	s.sw = ofnet.NewSwitch(ofnet.SwitchConfig{Name: bridge, Target: d.cfg.mgmtTarget(bridge), Log: d.cfg.Log})
+	s.sw = ofnet.NewSwitch(ofnet.SwitchConfig{Name: bridge, Target: d.cfg.mgmtTarget(bridge), Log: d.cfg.Log, DNS: d.query})
 	d.sides[encap] = s
 }
 
@@ -118,6 +121,7 @@ func (d *Driver) Run(ctx context.Context) error {
 			inner.Go(func() error { return s.sw.Run(ctx) })
 		}
 		inner.Go(func() error { return d.keepBridges(ctx) })
+		inner.Go(func() error { return d.serveStreams(ctx) })
 		return inner.Wait()
 	})
 	if err := g.Wait(); ctx.Err() == nil {
@@ -170,6 +174,12 @@ func (d *Driver) prepare(ctx context.Context) error {
 		}
 		s.round = round
 	}
+	if err := d.openRoom(); err != nil {
+		return err
+	}
+	if err := d.ensureDNSPorts(ctx); err != nil {
+		return err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.db.View(func(v ovsdb.View) { d.vrfs.load(v) })
@@ -216,6 +226,9 @@ func (d *Driver) keepBridges(ctx context.Context) error {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
 		err := d.ensureAll(attempt)
 		if err == nil {
+			err = d.ensureDNSPorts(attempt)
+		}
+		if err == nil {
 			err = d.saveVRFs(attempt) // a bridge made anew has lost them
 		}
 		cancel()
@@ -242,6 +255,9 @@ func (d *Driver) wantRepair() {
 func (d *Driver) intact(v ovsdb.View) bool {
 	for _, s := range d.sides {
 		if _, _, ok := v.Find("Bridge", "name", s.bridge); !ok {
+			return false
+		}
+		if _, _, ok := v.Find("Interface", "name", s.dnsPort); !ok && s.dnsPort != "" {
 			return false
 		}
 	}

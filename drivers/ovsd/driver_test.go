@@ -146,7 +146,9 @@ func TestInsideBridgeRemoved(t *testing.T) {
 	if !ok {
 		return
 	}
-	d, stop := runDriver(t, testConfig(dir))
+	cfg := testConfig(dir)
+	cfg.NameServer = oracle{}
+	d, stop := runDriver(t, cfg)
 	defer stop()
 	d.SetGlobal(contract.Global)
 	d.SetNetwork(contract.Network)
@@ -158,7 +160,8 @@ func TestInsideBridgeRemoved(t *testing.T) {
 	eventually(t, func() bool {
 		_, _, bridge := d.find("Bridge", "name", VXLANBridge)
 		_, _, tunnel := d.find("Interface", "name", tunnelName)
-		return bridge && tunnel && d.Ready() == nil
+		_, _, dns := d.find("Interface", "name", d.sides[ofnet.VXLAN].dnsPort)
+		return bridge && tunnel && dns && d.Ready() == nil
 	})
 }
 

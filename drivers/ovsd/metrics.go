@@ -18,6 +18,7 @@ var (
 	descPending   = describe("flows_pending", "Flows still to be added, changed or removed.")
 	descRefused   = describe("flows_refused", "Flows the bridge refuses.")
 	descSent      = describe("flow_mods_total", "Flow-mods sent since the agent started.")
+	descMalformed = describe("malformed_packets_total", "Packets for the agent that it dropped because they make no sense.")
 	descConnects  = describe("channel_connects_total", "OpenFlow channels opened since the agent started.")
 )
 
@@ -28,7 +29,7 @@ func describe(name, help string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		descConnected, descDesired, descActual, descPending, descRefused, descSent, descConnects,
+		descConnected, descDesired, descActual, descPending, descRefused, descSent, descConnects, descMalformed,
 	} {
 		ch <- desc
 	}
@@ -53,5 +54,6 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(descRefused, float64(st.Refused))
 		ch <- prometheus.MustNewConstMetric(descSent, prometheus.CounterValue, float64(st.Sent), s.bridge)
 		ch <- prometheus.MustNewConstMetric(descConnects, prometheus.CounterValue, float64(st.Connects), s.bridge)
+		ch <- prometheus.MustNewConstMetric(descMalformed, prometheus.CounterValue, float64(st.Malformed), s.bridge)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,12 +53,23 @@ type container struct {
 
 func newContainer(t *testing.T, d *Driver, i int) container {
 	t.Helper()
+	return newContainerIn(t, d, i, contract.Network)
+}
+
+func newContainerIn(t *testing.T, d *Driver, i int, n drivers.Network) container {
+	t.Helper()
 	c := container{netns: netxtest.Namespace(t), ep: contract.Endpoint(i)}
-	c.ep.Group = uint32(i)
+	c.ep.Group, c.ep.Network = uint32(i), n
+	if n.Gateway6.IsValid() {
+		a := n.Gateway6.As16()
+		a[15] = byte(i)
+		c.ep.IPv6 = netip.AddrFrom16(a)
+	}
+	c.ep.ID = strings.Replace(c.ep.ID, contract.Network.ID, n.ID, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	d.SetEndpoint(c.ep)
-	if _, err := d.Attach(ctx, drivers.Attachment{EndpointID: c.ep.ID, ContainerID: "c", IfName: "eth0", Netns: c.netns}, ofnet.VXLAN, 1); err != nil {
+	if _, err := d.Attach(ctx, drivers.Attachment{EndpointID: c.ep.ID, ContainerID: "c", IfName: "eth0", Netns: c.netns}, ofnet.VXLAN, n.Tag); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Realised(ctx, c.ep.ID); err != nil {

@@ -12,12 +12,12 @@ import (
 // bridge's external_ids, so that the flows after a restart equal those before.
 type vrfTable struct {
 	ids   map[string]uint16
-	taken map[uint16]bool
+	names map[uint16]string // the tenants by number
 	dirty bool
 }
 
 func newVRFTable() vrfTable {
-	return vrfTable{ids: map[string]uint16{}, taken: map[uint16]bool{}}
+	return vrfTable{ids: map[string]uint16{}, names: map[uint16]string{}}
 }
 
 func (t *vrfTable) load(v ovsdb.View) {
@@ -25,8 +25,8 @@ func (t *vrfTable) load(v ovsdb.View) {
 	for key, value := range row.Map("external_ids") {
 		tenant, ok := strings.CutPrefix(key, vrfKeyPrefix)
 		var n uint16
-		if _, err := fmt.Sscanf(value, "%d", &n); ok && err == nil && n > 0 && !t.taken[n] {
-			t.ids[tenant], t.taken[n] = n, true
+		if _, err := fmt.Sscanf(value, "%d", &n); ok && err == nil && n > 0 && t.names[n] == "" {
+			t.ids[tenant], t.names[n] = n, tenant
 		}
 	}
 }
@@ -37,10 +37,10 @@ func (t *vrfTable) number(tenant string) uint16 {
 		return n
 	}
 	n := uint16(1)
-	for t.taken[n] {
+	for t.names[n] != "" {
 		n++
 	}
-	t.ids[tenant], t.taken[n], t.dirty = n, true, true
+	t.ids[tenant], t.names[n], t.dirty = n, tenant, true
 	return n
 }
 

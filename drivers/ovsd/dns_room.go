@@ -1,0 +1,133 @@
+package ovsd
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// dnsRoom is a network namespace in which every address is local, but for those that
+// stand for containers: these are behind the link of their bridge.
+type dnsRoom struct {
+	ns       netns.NsHandle
+	listener net.Listener // port 53 of all addresses
+}
+
+// newDNSRoom makes the namespace. It lives as long as the handle and the socket.
+func newDNSRoom() (*dnsRoom, error) {
+	r := &dnsRoom{ns: netns.None()}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		done <- r.furnish()
+	}()
+	if err := <-done; err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *dnsRoom) furnish() (err error) {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return err
+	}
+	if r.ns, err = netns.Get(); err != nil {
+		return err
+	}
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
+	}
+	if err != nil {
+		return err
+	}
+	for _, all := range []string{"0.0.0.0/0", "::/0"} {
+		if err := addLocalRoute(lo, netip.MustParsePrefix(all), unix.RTN_LOCAL); err != nil {
+			return err
+		}
+	}
+	r.listener, err = net.Listen("tcp", ":53")
+	return err
+}
+
+// addLocalRoute adds a route to the table that is asked first.
+func addLocalRoute(link netlink.Link, to netip.Prefix, kind int) error {
+	if to.Addr().Is6() {
+		if _, err := os.Stat("/proc/sys/net/ipv6"); errors.Is(err, os.ErrNotExist) {
+			return nil // a kernel without IPv6
+		}
+	}
+	route := &netlink.Route{
+		LinkIndex: link.Attrs().Index, Table: unix.RT_TABLE_LOCAL, Type: kind,
+		Dst: &net.IPNet{IP: to.Addr().AsSlice(), Mask: net.CIDRMask(to.Bits(), to.Addr().BitLen())},
+	}
+	if to.Addr().Is4() {
+		route.Scope = netlink.SCOPE_LINK
+		if kind == unix.RTN_LOCAL {
+			route.Scope = netlink.SCOPE_HOST
+		}
+	}
+	if err := netlink.RouteAdd(route); err != nil {
+		return fmt.Errorf("route to %s: %w", to, err)
+	}
+	return nil
+}
+
+// join makes the link between the room and a bridge; its end here is named ovsName.
+func (r *dnsRoom) join(encap ofnet.Encap, ovsName string, mtu int) error {
+	name := encap.String()
+	if err := makeVeth(ovsName, fmt.Sprintf("/proc/self/fd/%d", int(r.ns)), name, mtu); err != nil {
+		return err
+	}
+	return r.inside(func() error {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			return err
+		}
+		// Without ARP: the flows set the addresses of every frame that leaves.
+		if err := errors.Join(netlink.LinkSetHardwareAddr(link, ofnet.DNSMAC[:]), netlink.LinkSetARPOff(link), netlink.LinkSetUp(link)); err != nil {
+			return err
+		}
+		// Replies take the way back; a filter of reverse paths would know no way, for want of an address.
+		if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+name+"/rp_filter", []byte("0"), 0o644); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return errors.Join(
+			addLocalRoute(link, netip.PrefixFrom(ofnet.DNSClient4(encap, 0), 16), unix.RTN_UNICAST),
+			addLocalRoute(link, netip.PrefixFrom(ofnet.DNSClient6(encap, 0), 72), unix.RTN_UNICAST))
+	})
+}
+
+// inside runs f on a thread in the namespace.
+func (r *dnsRoom) inside(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		err := netns.Set(r.ns)
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// close lets go of the namespace, and with it of its links.
+func (r *dnsRoom) close() {
+	if r.listener != nil {
+		r.listener.Close()
+	}
+	if r.ns.IsOpen() {
+		r.ns.Close()
+	}
+}
