@@ -239,6 +239,7 @@ func FuzzDecode(f *testing.F) {
 		twice(t, ExtContractsGroupKind(), key, body)
 		twice(t, AciGwKind(), key, body)
 		twice(t, VolumeKind(), key, body)
+		twice(t, VolumeProfileKind(), key, body)
 	})
 }
 
