@@ -92,6 +92,9 @@ type Driver interface {
 	// SetRule declares a rule. A tenant without rules allows everything.
 	SetRule(Rule)
 	RemoveRule(id string)
+	// SetService declares a service for the containers of a tenant, or of all.
+	SetService(Service)
+	RemoveService(id string)
 	// Complete says that everything that exists has been declared: what the switch
 	// has beyond that is stale and may be swept.
 	Complete()
@@ -112,6 +115,10 @@ type Driver interface {
 	Flushed(ctx context.Context) error
 	// Summary sums up what the declared state compiles to.
 	Summary() Summary
+	// ServiceCounts tells what the containers of this host have exchanged with the
+	// providers of services, as far as the switch still counts it. It fails with
+	// Unavailable while a switch cannot be asked.
+	ServiceCounts(ctx context.Context) ([]ServiceCount, error)
 	// Inspect returns a JSON-able picture of each bridge, by "vlan" and "vxlan".
 	Inspect() map[string]any
 }

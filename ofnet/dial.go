@@ -53,7 +53,11 @@ func (a agentParts) handle(conn packetSender, in *of.PacketIn) {
 		}
 		return
 	}
-	if out := answerSolicitation(in); out != nil {
+	answer := answerSolicitation
+	if cookieFeature(in.Cookie) == featureReject {
+		answer = answerRejected
+	}
+	if out := answer(in); out != nil {
 		_ = conn.PacketOut(out)
 	}
 }
@@ -61,6 +65,13 @@ func (a agentParts) handle(conn packetSender, in *of.PacketIn) {
 func (c *bridgeChannel) Dump(ctx context.Context, yield func(of.Flow)) error {
 	return c.conn.DumpFlows(ctx, 0, 0, func(f of.FlowStats) error {
 		yield(f.Flow)
+		return nil
+	})
+}
+
+func (c *bridgeChannel) Stats(ctx context.Context, cookie, mask uint64, yield func(of.FlowStats)) error {
+	return c.conn.DumpFlows(ctx, cookie, mask, func(f of.FlowStats) error {
+		yield(f)
 		return nil
 	})
 }

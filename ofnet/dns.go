@@ -98,8 +98,8 @@ func (f dns) fixed(p *Pipeline) []row {
 		rows = append(rows, row{tableDNS, prioGeneral, query(family), serve})
 	}
 	return append(rows,
-		row{tableDNS, prioMiss, of.NewMatch(), goTo(p.to(p.forward))},
-		row{tableDNSServe, prioMiss, of.NewMatch(), goTo(p.to(p.forward))})
+		row{tableDNS, prioMiss, of.NewMatch(), goTo(p.to(tableService))},
+		row{tableDNSServe, prioMiss, of.NewMatch(), goTo(p.to(tableService))})
 }
 
 // server makes an address that of a name server.
@@ -131,7 +131,7 @@ func (f dns) endpoint(p *Pipeline, e Endpoint) []row {
 		return nil
 	}
 	ask := of.NewInstructions().Meter(dnsMeter(e.Port)).
-		Apply(of.NewActions().Controller(of.Controller{Pause: true, Userdata: []byte(dnsUserdata)})).Goto(p.to(p.forward))
+		Apply(of.NewActions().Controller(of.Controller{Pause: true, Userdata: []byte(dnsUserdata)})).Goto(p.to(tableService))
 	from := of.NewMatch().InPort(e.Port)
 	var rows []row
 	for _, family := range []of.Match{from.IP(), from.IPv6()} {

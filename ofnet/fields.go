@@ -14,10 +14,15 @@ const (
 	regSrcGrp  = 3 // endpoint group of the sender
 	regDstGrp  = 4 // endpoint group of the receiver
 	regDstNet  = 5 // network it goes to
+	regZone    = 6 // conntrack zone of the VRF's services
 	regOutPort = 7
 	regScratch = 8  // between two rows of one feature only
 	regMark    = 9  // of a connection that the present rules admit
 	regNextHop = 10 // who gets it on the link of the uplinks: hopNone, hopEndpoint or a HopSet
+
+	regProvider = regScratch // number of the provider within the seat; before that, its slot
+	regService  = 11         // number of the service's seat
+	regVIP      = 12         // address of the service that was asked for; 12 to 15 for IPv6
 )
 
 // Values of regOrigin.
@@ -51,15 +56,25 @@ const (
 	featureDNS
 	featureUplink
 	featureExternal
+	featureService
+	featureReject
+	featureCountOut // learned: packets to a provider
+	featureCountIn  // learned: packets from a provider
+	featureAffinity // learned: the provider a client is to get again
 )
 
-// A cookie is round (16 bits) | feature (8) | 8 zero bits | object (32). The round
+// A cookie is round (16 bits) | feature (8) | 7 zero bits | learned (1) | object (32). The round
 // counts the starts of the agent; the object is a hash of its name, which tells whose
 // flow a dump shows. Flows are compared without the round: a new agent leaves the
 // flows of its predecessor alone.
 const cookieRoundShift, cookieFeatureShift = 48, 40
 
 const cookieIdentity = 1<<cookieRoundShift - 1
+
+// cookieLearned marks flows that the switch has learned itself; nobody declares them.
+const cookieLearned = 1 << 32
+
+func cookieFeature(c uint64) uint8 { return uint8(c >> cookieFeatureShift) }
 
 func cookie(round uint16, feature uint8, object string) uint64 {
 	h := fnv.New32a()

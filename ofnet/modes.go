@@ -27,9 +27,10 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	default:
 		return nil, errs.New(errs.Invalid, "encapsulation %d is unknown: expected vlan or vxlan", set.Encap)
 	}
+	p.next, p.filtered = p.filtered, tableServiceReply
 	p.policy.byAddress = !set.Routing
-	p.features = append(p.features, p.policy)
-	p.entry, p.sent = tableNeighbour, p.forward
+	p.features = append(p.features, p.policy, service{}, rejecter{})
+	p.entry, p.sent = tableNeighbour, tableService
 	if set.DNS.Rate != 0 {
 		p.sent = tableDNS
 		p.features = append(p.features, dns{})

@@ -52,14 +52,7 @@ func (f arpResponder) fixed(p *Pipeline) []row {
 		// A sender of 0.0.0.0 probes whether its own address is free (RFC 5227): an
 		// answer would tell it that it is not.
 		{tableARP, prioDrop, of.NewMatch().ARP(arpRequest).ARPSPA(host(netip.IPv4Unspecified())), f.unanswered(p)},
-		{tableARPReply, prioNormal, of.NewMatch().ARP(arpRequest), apply(of.NewActions().
-			SetField(of.FieldARPOp.Is(arpReply)).
-			MoveField(of.FieldARPSHA, of.FieldARPTHA).
-			MoveField(of.FieldEthSrc, of.FieldARPSHA).
-			MoveField(of.FieldARPTPA, of.FieldReg(regScratch)).
-			MoveField(of.FieldARPSPA, of.FieldARPTPA).
-			MoveField(of.FieldReg(regScratch), of.FieldARPSPA).
-			OutputInPort())},
+		arpReplyRow(),
 	}
 	if f.asRouter || p.set.DNS.Rate != 0 { // where the name server is
 		rows = append(rows, row{tableARP, prioNormal, of.NewMatch().ARP(arpRequest).ARPTPA(host(LinkRouter4)), answer(p, RouterMAC)})
@@ -68,6 +61,18 @@ func (f arpResponder) fixed(p *Pipeline) []row {
 		return rows
 	}
 	return append(rows, row{tableARP, prioMiss, of.NewMatch(), f.unanswered(p)})
+}
+
+// arpReplyRow does what is the same for all answers.
+func arpReplyRow() row {
+	return row{tableARPReply, prioNormal, of.NewMatch().ARP(arpRequest), apply(of.NewActions().
+		SetField(of.FieldARPOp.Is(arpReply)).
+		MoveField(of.FieldARPSHA, of.FieldARPTHA).
+		MoveField(of.FieldEthSrc, of.FieldARPSHA).
+		MoveField(of.FieldARPTPA, of.FieldReg(regScratch)).
+		MoveField(of.FieldARPSPA, of.FieldARPTPA).
+		MoveField(of.FieldReg(regScratch), of.FieldARPSPA).
+		OutputInPort())}
 }
 
 // unanswered is what happens to a request nobody here answers: in a bridge it goes on
@@ -125,21 +130,26 @@ func (ndResponder) fixed(p *Pipeline) []row {
 		{tableND, prioDrop, solicit.IPv6Src(host(netip.IPv6Unspecified())), drop},
 		{tableND, prioNormal, solicit.NDTarget(LinkRouter6), advertise(p, ndRouter|ndSolicited|ndOverride)},
 	}
+	return append(rows, ndReplyRows(p)...)
+}
+
+// ndReplyRows do what is the same for all advertisements.
+func ndReplyRows(p *Pipeline) []row {
+	solicit := of.NewMatch().ICMPv6(icmpv6NeighborSolicit)
 	if p.set.NDByAgent {
-		return append(rows, row{tableNDReply, prioNormal, solicit, apply(of.NewActions().OutputController(toAgent))})
+		return []row{{tableNDReply, prioNormal, solicit, apply(of.NewActions().OutputController(toAgent))}}
 	}
-	return append(
-		rows,
-		row{tableNDReply, prioNormal, solicit, applyGoto(of.NewActions().
+	return []row{
+		{tableNDReply, prioNormal, solicit, applyGoto(of.NewActions().
 			MoveField(of.FieldEthSrc, of.FieldEthDst).SetEthSrc(RouterMAC).
 			MoveField(of.FieldIPv6Src, of.FieldIPv6Dst).
 			MoveField(of.FieldNDTarget, of.FieldIPv6Src).
 			SetField(of.FieldNDOptionsType.Is(ndOptTargetLinkAddr)).
 			MoveField(of.FieldReg(regScratch), of.FieldNDReserved).
 			SetField(of.FieldICMPv6Type.Is(icmpv6NeighborAdvert)), p.to(tableNDFinish))},
-		row{tableNDFinish, prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), apply(of.NewActions().
+		{tableNDFinish, prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), apply(of.NewActions().
 			SetField(of.FieldNDTLL.IsMAC(RouterMAC)).OutputInPort())},
-	)
+	}
 }
 
 func (ndResponder) network(p *Pipeline, n Network) []row {

@@ -35,6 +35,7 @@ type Pipeline struct {
 	sent     table // what a container has sent, and is no question about neighbours, goes on here
 	forward  table // what has been let in goes on here
 	filtered table // what policy lets through goes on here
+	next     table // and from there, once answers of services have been translated back
 	tunnels  map[tunnelKey]of.Instructions
 }
 
@@ -82,7 +83,7 @@ func (p *Pipeline) Fixed() Program {
 	for i := range p.names { // an explicit miss counts what is dropped
 		flows = append(flows, of.Flow{Table: uint8(i), Priority: prioMiss, Cookie: cookie(p.set.Round, 0, "miss")})
 	}
-	return Program{Flows: dedupe(flows)}
+	return Program{Flows: dedupe(flows), Meters: rejecter{}.meters()}
 }
 
 // Network returns the flows of a network.

@@ -339,7 +339,7 @@ func passed(t *testing.T, sw *ovstest.Switch, conn *ofctrl.Conn, p *Pipeline) ui
 	sw.Appctl("revalidator/purge") // counts the packets of flows in the datapath
 	var n uint64
 	table := tableDeliver
-	if p.filtered == tableMAC {
+	if p.next == tableMAC {
 		table = tableMAC
 	}
 	err := conn.DumpFlows(context.Background(), 0, 0, func(f of.FlowStats) error {

@@ -32,6 +32,8 @@ type SwitchConfig struct {
 type Channel interface {
 	// Dump calls yield for every flow the bridge has.
 	Dump(ctx context.Context, yield func(of.Flow)) error
+	// Stats calls yield for every flow whose cookie agrees in the bits of mask.
+	Stats(ctx context.Context, cookie, mask uint64, yield func(of.FlowStats)) error
 	DumpGroups(ctx context.Context) ([]of.Group, error)
 	DumpMeters(ctx context.Context) ([]of.Meter, error)
 	// Apply carries flow-mods and group-mods out in order, all or none. The error is
@@ -64,9 +66,13 @@ type Switch struct {
 	flows    *wishes[of.FlowKey, body]
 	groups   *wishes[uint32, of.Group]
 	meters   *wishes[uint32, of.Meter]
-	complete bool  // what has no owner may go
-	hold     *hold // except this; nil for nothing
-	synced   bool  // the actual side is the bridge's content
+	complete bool           // what has no owner may go
+	hold     *hold          // except this; nil for nothing
+	synced   bool           // the actual side is the bridge's content
+	learned  map[uint8]bool // tables whose flows the bridge learns itself
+	forget   []of.Message   // connections to be forgotten once the flows are right
+	channel  Channel        // nil while there is none
+	reread   chan struct{}  // closed when the bridge must be read again
 	lastErr  error
 	changed  chan struct{}
 	sent     uint64 // changes sent since start
@@ -151,11 +157,14 @@ func (s *Switch) Run(ctx context.Context) error {
 		synced, err := s.serve(ctx, log)
 		s.mu.Lock()
 		said := s.lastErr != nil && err != nil && s.lastErr.Error() == err.Error()
-		s.synced, s.lastErr = false, err
+		s.synced, s.lastErr, s.channel = false, err, nil
 		s.broadcast()
 		s.mu.Unlock()
 		if ctx.Err() != nil {
 			break
+		}
+		if errors.Is(err, errReread) {
+			continue
 		}
 		if synced {
 			wait = 20 * time.Millisecond
@@ -172,6 +181,9 @@ func (s *Switch) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// errReread ends a connection because the bridge is to be read again.
+var errReread = errors.New("the meaning of the tables has changed")
+
 // serve lives as long as one connection.
 func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool, err error) {
 	ch, err := s.cfg.Dial(ctx, s.cfg.Target)
@@ -179,11 +191,15 @@ func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool
 		return false, err
 	}
 	defer ch.Close()
+	reread := make(chan struct{})
+	s.mu.Lock()
+	s.reread = reread
+	s.mu.Unlock()
 	if err := s.read(ctx, ch); err != nil {
 		return false, err
 	}
 	s.mu.Lock()
-	s.synced, s.lastErr = true, nil
+	s.synced, s.lastErr, s.channel = true, nil, ch
 	s.connects++
 	differences := s.countPending()
 	s.broadcast()
@@ -205,6 +221,8 @@ func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool
 			return true, ctx.Err()
 		case <-ch.Done():
 			return true, errors.New("the switch closed the channel")
+		case <-reread:
+			return true, errReread
 		case <-s.kick:
 		case <-retry:
 			s.mu.Lock()

@@ -99,6 +99,9 @@ func (s *Switch) read(ctx context.Context, ch Channel) error {
 	err = ch.Dump(ctx, func(f of.Flow) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if f.Cookie&cookieLearned != 0 && s.learned[f.Table] {
+			return
+		}
 		have := bodyOf(f)
 		if want, ok := s.flows.diff.Desired(f.Key()); ok && want.do == have.do {
 			have.do = want.do
@@ -119,6 +122,9 @@ func (s *Switch) push(ctx context.Context, ch Channel, log logrus.FieldLogger) (
 	for {
 		bundle, batch := s.pending(bundleSize)
 		if len(batch) == 0 {
+			if err := s.flush(ctx, ch, log); err != nil {
+				return false, err
+			}
 			s.mu.Lock()
 			failed = s.countRefused() > 0
 			s.broadcast()

@@ -162,6 +162,14 @@ func (c *fakeChannel) DumpGroups(context.Context) ([]of.Group, error) {
 	return slices.Collect(maps.Values(c.b.tables.groups)), nil
 }
 
+func (c *fakeChannel) Stats(_ context.Context, cookie, mask uint64, yield func(of.FlowStats)) error {
+	return c.Dump(context.Background(), func(f of.Flow) {
+		if f.Cookie&mask == cookie&mask {
+			yield(of.FlowStats{Flow: f})
+		}
+	})
+}
+
 func (c *fakeChannel) DumpMeters(context.Context) ([]of.Meter, error) {
 	c.b.mu.Lock()
 	defer c.b.mu.Unlock()

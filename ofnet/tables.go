@@ -17,6 +17,16 @@ const (
 	tableNDFinish
 	tableDNS
 	tableDNSServe
+	tableService
+	tableServiceState
+	tableServiceAffinity
+	tableServiceSelect
+	tableServiceSlot
+	tableServiceNAT
+	tableServiceLearn
+	tableServiceCount
+	tableServiceBack
+	tableServiceOut
 	tableRoute
 	tableExternal
 	tableTrack
@@ -25,6 +35,10 @@ const (
 	tableGroupDest
 	tablePolicy
 	tableDeny
+	tableReject
+	tableRejectBack
+	tableRejectOut
+	tableServiceReply
 	tableHop
 	tableDeliver
 	tableUplinkOut
@@ -35,7 +49,9 @@ const (
 
 var tableNames = [numTables]string{
 	"classify", "uplink", "source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
-	"route", "external", "track", "state", "group-source", "group-dest", "policy", "deny", "hop", "deliver", "uplink-out", "mac", "switch",
+	"service", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count",
+	"service-back", "service-out", "route", "external", "track", "state", "group-source", "group-dest", "policy", "deny",
+	"reject", "reject-back", "reject-out", "service-reply", "hop", "deliver", "uplink-out", "mac", "switch",
 }
 
 func (t table) String() string { return tableNames[t] }

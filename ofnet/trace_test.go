@@ -68,6 +68,9 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 		{"tunnelled", tunnelledFlows(vxbridge(t))},
 		{"bridged", bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1}))},
 		{"policed", policedFlows(t)},
+		{"services", map[string]Program{
+			"fixed": vrouter(t).Fixed(), "svc": vrouter(t).Service(webService(vxNet1, 0)), "sticky": vrouter(t).Service(webService(vxOther, 3*time.Hour)),
+		}},
 		{"limited", map[string]Program{
 			"fixed": vrouter(t).Fixed(), "a": vrouter(t).Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46})),
 			"b": vrouter(t).Endpoint(limited(local2, QoS{Rate: 1000})), "c": vrouter(t).Endpoint(limited(red, QoS{DSCP: 10})),
@@ -230,8 +233,8 @@ func TestTraceQoS(t *testing.T) {
 		sw.AddDummyPort("br", fmt.Sprintf("p%d", i+1), fmt.Sprint(i+1))
 	}
 	const a, b = "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=00:00:11:11:11:11,", "in_port=2,dl_src=02:02:0a:01:01:02,dl_dst=00:00:11:11:11:11,"
-	checkTrace(t, sw.Trace("br", a+"udp,nw_src=10.1.1.1,nw_dst=10.1.1.2,nw_ttl=64"), []string{"Datapath actions: meter(0)", "tos=0xb8", "-> output port is 2"}, nil)
-	checkTrace(t, sw.Trace("br", a+"udp6,ipv6_src=2001:db8:1::1,ipv6_dst=2001:db8:1::2,nw_ttl=64"), []string{"Datapath actions: meter(0)", "tclass=0xb8", "-> output port is 2"}, nil)
+	checkTrace(t, sw.Trace("br", a+"udp,nw_src=10.1.1.1,nw_dst=10.1.1.2,nw_ttl=64"), []string{"Datapath actions: meter(", "tos=0xb8", "-> output port is 2"}, nil)
+	checkTrace(t, sw.Trace("br", a+"udp6,ipv6_src=2001:db8:1::1,ipv6_dst=2001:db8:1::2,nw_ttl=64"), []string{"Datapath actions: meter(", "tclass=0xb8", "-> output port is 2"}, nil)
 	checkTrace(t, sw.Trace("br", b+"udp,nw_src=10.1.1.2,nw_dst=10.1.1.1,nw_ttl=64"), []string{"-> output port is 1"}, []string{"meter", "set(ipv4"})
 }
 

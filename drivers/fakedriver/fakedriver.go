@@ -22,6 +22,7 @@ type Driver struct {
 	networks  map[string]drivers.Network
 	endpoints map[string]drivers.Endpoint
 	rules     map[string]drivers.Rule
+	services  map[string]drivers.Service
 	attached  map[string]drivers.Attachment
 	complete  bool
 	next      int
@@ -36,7 +37,7 @@ var _ drivers.Driver = (*Driver)(nil)
 func New() *Driver {
 	return &Driver{
 		networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		rules: map[string]drivers.Rule{}, attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
+		rules: map[string]drivers.Rule{}, services: map[string]drivers.Service{}, attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
 	}
 }
 
@@ -80,6 +81,15 @@ func (d *Driver) SetRule(r drivers.Rule) { d.with(func() { d.rules[r.ID] = r }) 
 
 // RemoveRule implements drivers.Driver.
 func (d *Driver) RemoveRule(id string) { d.with(func() { delete(d.rules, id) }) }
+
+// SetService implements drivers.Driver.
+func (d *Driver) SetService(s drivers.Service) { d.with(func() { d.services[s.ID] = s }) }
+
+// RemoveService implements drivers.Driver.
+func (d *Driver) RemoveService(id string) { d.with(func() { delete(d.services, id) }) }
+
+// ServiceCounts implements drivers.Driver: nothing is exchanged in memory.
+func (d *Driver) ServiceCounts(context.Context) ([]drivers.ServiceCount, error) { return nil, nil }
 
 // Complete implements drivers.Driver.
 func (d *Driver) Complete() { d.with(func() { d.complete = true }) }
@@ -180,6 +190,7 @@ type State struct {
 	Networks  map[string]drivers.Network
 	Endpoints map[string]drivers.Endpoint
 	Rules     map[string]drivers.Rule
+	Services  map[string]drivers.Service
 	Complete  bool
 }
 
@@ -187,5 +198,5 @@ type State struct {
 func (d *Driver) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Rules: maps.Clone(d.rules), Complete: d.complete}
+	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Rules: maps.Clone(d.rules), Services: maps.Clone(d.services), Complete: d.complete}
 }

@@ -25,6 +25,7 @@ func (d *Driver) SetNetwork(n drivers.Network) {
 	}
 	d.networks[n.ID] = n
 	d.refreshNetwork(n.ID)
+	d.tenantSeen(n.Tenant)
 }
 
 // RemoveNetwork takes a declaration back.
@@ -89,6 +90,7 @@ func (d *Driver) rebuild() {
 			s.sw.RemoveAll()
 			continue
 		}
+		s.sw.SetLearned(s.pipeline.Learned()...)
 		s.sw.Set("fixed", s.pipeline.Fixed())
 	}
 	for id := range d.networks {
@@ -103,6 +105,7 @@ func (d *Driver) rebuild() {
 	for tenant := range d.ruleSets {
 		d.refreshPolicy(tenant)
 	}
+	d.refreshServices()
 	d.refreshUplinks(d.uplinks)
 }
 

@@ -46,12 +46,13 @@ type Driver struct {
 	floods    floods
 	rules     map[string]drivers.Rule
 	ruleSets  map[string]*ofnet.RuleSet // by tenant; none is empty
-	complete  bool                      // everything has been declared
-	room      *dnsRoom                  // nil without a name server
-	repair    chan struct{}             // kicks keepBridges
-	changed   chan struct{}             // closed and replaced when endpoints or ports change
-	started   bool                      // bridges exist, rounds are counted
-	startErr  error                     // why not
+	services  services
+	complete  bool          // everything has been declared
+	room      *dnsRoom      // nil without a name server
+	repair    chan struct{} // kicks keepBridges
+	changed   chan struct{} // closed and replaced when endpoints or ports change
+	started   bool          // bridges exist, rounds are counted
+	startErr  error         // why not
 }
 
 // side is one bridge.
@@ -79,7 +80,7 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d := &Driver{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		ports: map[string]uint32{}, vrfs: newVRFTable(), floods: newFloods(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{},
+		ports: map[string]uint32{}, vrfs: newVRFTable(), floods: newFloods(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(),
 		changed: make(chan struct{}), repair: make(chan struct{}, 1),
 		sides: map[ofnet.Encap]*side{},
 	}

@@ -40,6 +40,7 @@ func TestInsideTraffic(t *testing.T) {
 			client, server := newContainer(t, d, 1), newContainer(t, d, 2)
 			t.Run("policy ends a connection, and lets it go on", func(t *testing.T) { policyTraffic(t, d, client, server) })
 			t.Run("another address is not let through", func(t *testing.T) { spoofedTraffic(t, client, server) })
+			t.Run("services", func(t *testing.T) { serviceTraffic(t, d, client, server) })
 			t.Run("rate", func(t *testing.T) { limitedTraffic(t, d, client, server) })
 		})
 	}
@@ -60,6 +61,7 @@ func newContainerIn(t *testing.T, d *Driver, i int, n drivers.Network) container
 	t.Helper()
 	c := container{netns: netxtest.Namespace(t), ep: contract.Endpoint(i)}
 	c.ep.Group, c.ep.Network = uint32(i), n
+	c.ep.IPv6 = netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", i))
 	if n.Gateway6.IsValid() {
 		a := n.Gateway6.As16()
 		a[15] = byte(i)
@@ -87,7 +89,7 @@ func newContainerIn(t *testing.T, d *Driver, i int, n drivers.Network) container
 			return err
 		}
 		mac := net.HardwareAddr(c.ep.MAC[:])
-		return errors.Join(netlink.LinkSetHardwareAddr(link, mac), netlink.LinkSetUp(link), c.addAddr(c.ep.IPv4))
+		return errors.Join(netlink.LinkSetHardwareAddr(link, mac), netlink.LinkSetUp(link), c.addAddr(c.ep.IPv4), c.addAddr(c.ep.IPv6))
 	})
 	return c
 }
@@ -97,7 +99,11 @@ func (c container) addAddr(a netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	return netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(24, 32)}})
+	mask := net.CIDRMask(24, 32)
+	if a.Is6() {
+		mask = net.CIDRMask(64, 128)
+	}
+	return netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: mask}, Flags: unix.IFA_F_NODAD})
 }
 
 // inside runs f in the container's network namespace, on a thread of its own.

@@ -1,0 +1,317 @@
+package ovsd
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/contiv/netplugin/drivers"
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// patience bounds what a test waits for; nothing takes that long when all is well.
+const patience = 20 * time.Second
+
+var (
+	vip4 = netip.MustParseAddr("10.1.1.200")
+	vip6 = netip.MustParseAddr("2001:db8:1::200")
+)
+
+// webOf is a service of containers: port 80 of TCP and 53 of UDP.
+func webOf(all ...container) drivers.Service {
+	s := drivers.Service{ID: "web:default", Tenant: "default", VIPs: []netip.Addr{vip4, vip6}}
+	for _, p := range []drivers.ServicePort{{Proto: of.ProtoTCP, Port: 80}, {Proto: of.ProtoUDP, Port: 53}} {
+		for _, c := range all {
+			for _, a := range []netip.Addr{c.ep.IPv4, c.ep.IPv6} {
+				p.Providers = append(p.Providers, drivers.ServiceProvider{Addr: netip.AddrPortFrom(a, 8080), Tenant: "default"})
+			}
+		}
+		s.Ports = append(s.Ports, p)
+	}
+	return s
+}
+
+// provide has a container answer with its IPv4 address: to each line of a TCP
+// connection, and to each datagram.
+func provide(t *testing.T, c container) {
+	t.Helper()
+	name := c.ep.IPv4.String()
+	for _, a := range []netip.Addr{c.ep.IPv4, c.ep.IPv6} {
+		var tcp net.Listener
+		var udp net.PacketConn
+		at := netip.AddrPortFrom(a, 8080).String()
+		c.inside(t, func() (err error) {
+			if tcp, err = net.Listen("tcp", at); err == nil {
+				udp, err = net.ListenPacket("udp", at)
+			}
+			return err
+		})
+		t.Cleanup(func() { tcp.Close(); udp.Close() })
+		go func() {
+			for {
+				conn, err := tcp.Accept()
+				if err != nil {
+					return
+				}
+				go answer(conn, name)
+			}
+		}()
+		go func() {
+			for b := make([]byte, 100); ; {
+				_, from, err := udp.ReadFrom(b)
+				if err != nil {
+					return
+				}
+				_, _ = udp.WriteTo([]byte(name+"\n"), from)
+			}
+		}()
+	}
+}
+
+func answer(conn net.Conn, name string) {
+	defer conn.Close()
+	for in := bufio.NewScanner(conn); in.Scan(); {
+		fmt.Fprintln(conn, name)
+	}
+}
+
+// dial opens a connection from inside a container.
+func dial(t *testing.T, from container, network string, to netip.AddrPort) (net.Conn, error) {
+	t.Helper()
+	var conn net.Conn
+	var err error
+	from.inside(t, func() error {
+		conn, err = net.DialTimeout(network, to.String(), patience)
+		return nil
+	})
+	return conn, err
+}
+
+// ask sends a line and returns the answer.
+func ask(conn net.Conn, within time.Duration) (string, error) {
+	if err := conn.SetDeadline(time.Now().Add(within)); err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprintln(conn, "who"); err != nil {
+		return "", err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	return strings.TrimSpace(line), err
+}
+
+// who opens a connection to ask who answers there. A datagram may be lost.
+func who(t *testing.T, from container, network string, to netip.AddrPort) (string, error) {
+	t.Helper()
+	within := patience
+	if network == "udp" {
+		within = time.Second
+	}
+	conn, err := dial(t, from, network, to)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	return ask(conn, within)
+}
+
+func vipPorts() map[string][]netip.AddrPort {
+	return map[string][]netip.AddrPort{
+		"tcp": {netip.AddrPortFrom(vip4, 80), netip.AddrPortFrom(vip6, 80)},
+		"udp": {netip.AddrPortFrom(vip4, 53), netip.AddrPortFrom(vip6, 53)},
+	}
+}
+
+// serviceTraffic has containers reach services of each other and of themselves.
+func serviceTraffic(t *testing.T, d *Driver, client, server container) {
+	other := newContainer(t, d, 3)
+	provide(t, server)
+	provide(t, other)
+	names := []string{server.ep.IPv4.String(), other.ep.IPv4.String()}
+	declare := func(t *testing.T, s drivers.Service) {
+		t.Helper()
+		d.SetService(s)
+		ready(t, d)
+	}
+	t.Cleanup(func() { d.RemoveService("web:default") })
+	tcp4 := vipPorts()["tcp"][0]
+
+	t.Run("spread over providers", func(t *testing.T) {
+		declare(t, webOf(server, other))
+		for network, all := range vipPorts() {
+			for _, vip := range all {
+				var seen []string
+				eventually(t, func() bool {
+					if name, err := who(t, client, network, vip); err == nil && !slices.Contains(seen, name) {
+						seen = append(seen, name)
+					}
+					return len(seen) == 2
+				})
+			}
+		}
+	})
+	t.Run("a provider reaches itself", func(t *testing.T) {
+		declare(t, webOf(server, other))
+		for network, all := range vipPorts() {
+			for _, vip := range all {
+				eventually(t, func() bool { name, err := who(t, server, network, vip); return err == nil && name == names[0] })
+			}
+		}
+	})
+	t.Run("counted", func(t *testing.T) {
+		eventually(t, func() bool {
+			if _, err := who(t, client, "tcp", tcp4); err != nil {
+				t.Fatal(err)
+			}
+			counts, err := d.ServiceCounts(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.ContainsFunc(counts, func(c drivers.ServiceCount) bool {
+				return c.Client == client.ep.IPv4 && c.VIP == tcp4 && slices.Contains(names, c.Provider.Addr().String()) &&
+					c.Proto == of.ProtoTCP && c.Service == "web:default" && c.PacketsIn > 0 && c.PacketsOut > 0 && c.BytesIn > 0 && c.BytesOut > 0
+			})
+		})
+	})
+	t.Run("providers come and go", func(t *testing.T) { serviceChurn(t, d, client, server, other) })
+	t.Run("affinity", func(t *testing.T) {
+		s := webOf(server, other)
+		s.Affinity = time.Hour
+		declare(t, s)
+		first, err := who(t, client, "tcp", tcp4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Connections before the switch has begun to act as declared learn nothing.
+		eventually(t, func() bool {
+			for range 20 {
+				name, err := who(t, client, "tcp", tcp4)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if name != first {
+					first = name
+					return false
+				}
+			}
+			return true
+		})
+		left := server
+		if first == names[0] {
+			left = other
+		}
+		alone := webOf(left)
+		alone.Affinity = time.Hour
+		declare(t, alone)
+		eventually(t, func() bool { name, err := who(t, client, "tcp", tcp4); return err == nil && name != first })
+		declare(t, s)
+		for range 20 {
+			if name, err := who(t, client, "tcp", tcp4); err != nil || name == first {
+				t.Fatalf("%s answers after the client's provider was another: %v", name, err)
+			}
+		}
+	})
+	t.Run("nobody there", func(t *testing.T) {
+		declare(t, webOf())
+		for network, all := range vipPorts() {
+			for _, vip := range all {
+				eventually(t, func() bool { _, err := who(t, client, network, vip); return errors.Is(err, unix.ECONNREFUSED) })
+			}
+		}
+		if _, err := who(t, client, "tcp", netip.AddrPortFrom(vip4, 4711)); !errors.Is(err, unix.ECONNREFUSED) {
+			t.Errorf("a port that the service does not have: %v", err)
+		}
+	})
+	t.Run("gone", func(t *testing.T) {
+		d.RemoveService("web:default")
+		ready(t, d)
+		counts, err := d.ServiceCounts(t.Context())
+		if err != nil || len(counts) != 0 {
+			t.Errorf("counts of a service that is gone: %+v, %v", counts, err)
+		}
+		if len(d.services.realised) != 0 || len(d.services.seats) != 0 || len(d.services.taken) != 0 {
+			t.Errorf("left: %+v", d.services)
+		}
+	})
+}
+
+// serviceChurn holds that connections to one provider do not notice what becomes of the
+// other, and that those to a provider end with it, but not while it only takes no more.
+func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
+	vip := netip.AddrPortFrom(vip4, 80)
+	open := func(provider container) net.Conn {
+		t.Helper()
+		var found net.Conn
+		eventually(t, func() bool {
+			conn, err := dial(t, client, "tcp", vip)
+			if err != nil {
+				return false
+			}
+			if name, err := ask(conn, patience); err != nil || name != provider.ep.IPv4.String() {
+				conn.Close()
+				return false
+			}
+			found = conn
+			return true
+		})
+		t.Cleanup(func() { found.Close() })
+		return found
+	}
+	d.SetService(webOf(server, other))
+	ready(t, d)
+	var steady []net.Conn
+	for range 5 {
+		steady = append(steady, open(server))
+	}
+	for range 10 {
+		for _, s := range []drivers.Service{webOf(server), webOf(other, server)} {
+			d.SetService(s)
+			ready(t, d)
+			for _, conn := range steady {
+				if name, err := ask(conn, patience); err != nil || name != server.ep.IPv4.String() {
+					t.Fatalf("a connection to %s broke when another provider came or went: %s, %v", server.ep.IPv4, name, err)
+				}
+			}
+		}
+	}
+	ending := open(other)
+	draining := webOf(server, other)
+	for i := range draining.Ports {
+		for j := range draining.Ports[i].Providers {
+			p := &draining.Ports[i].Providers[j]
+			p.Draining = p.Addr.Addr() == other.ep.IPv4 || p.Addr.Addr() == other.ep.IPv6
+		}
+	}
+	d.SetService(draining)
+	ready(t, d)
+	eventually(t, func() bool { // new ones go elsewhere
+		for range 20 {
+			if name, err := who(t, client, "tcp", vip); err != nil || name != server.ep.IPv4.String() {
+				return false
+			}
+		}
+		return true
+	})
+	if name, err := ask(ending, patience); err != nil || name != other.ep.IPv4.String() {
+		t.Fatalf("a connection to a provider that takes no more broke: %s, %v", name, err)
+	}
+	d.SetService(webOf(server))
+	ready(t, d)
+	eventually(t, func() bool {
+		_, err := ask(ending, patience)
+		return errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || errors.Is(err, io.EOF)
+	})
+	for _, conn := range steady {
+		if name, err := ask(conn, patience); err != nil || name != server.ep.IPv4.String() {
+			t.Fatalf("a connection broke with another provider: %s, %v", name, err)
+		}
+	}
+}

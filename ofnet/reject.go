@@ -1,0 +1,40 @@
+package ofnet
+
+import of "github.com/contiv/netplugin/libopenflow"
+
+// rejecter has the agent tell a sender that its connection is not wanted, at a bounded
+// rate. What the agent answers goes back the way the packet came, translated like any
+// answer of a provider.
+//
+//	reject       to the agent
+//	reject-back  the agent's answer: as if from the service, if it was for one
+//	reject-out   out of the port that the packet came from
+type rejecter struct{ noRows }
+
+func (rejecter) id() uint8       { return featureReject }
+func (rejecter) tables() []table { return []table{tableReject, tableRejectBack, tableRejectOut} }
+
+// rejectMeter bounds the packets that the agent has to answer, per second. Its number
+// is none of a port.
+const (
+	rejectMeter = 0xffe0
+	rejectRate  = 200
+	rejectBurst = 200
+
+	rejectedByRule = 2 // in regScratch
+)
+
+func (rejecter) fixed(p *Pipeline) []row {
+	tell := of.NewInstructions().Meter(rejectMeter).Apply(of.NewActions().OutputController(toAgent))
+	rows := []row{{tableRejectOut, prioNormal, of.NewMatch(), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))}}
+	for _, family := range families {
+		rows = append(rows,
+			row{tableReject, prioNormal, family, tell},
+			row{tableRejectBack, prioNormal, family, translate(p, of.NewActions(), tableRejectOut)})
+	}
+	return rows
+}
+
+func (rejecter) meters() []of.Meter {
+	return []of.Meter{{ID: rejectMeter, Flags: of.MeterPktps | of.MeterBurst, Bands: of.NewBands().Drop(rejectRate, rejectBurst)}}
+}

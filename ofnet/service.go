@@ -1,0 +1,203 @@
+package ofnet
+
+import (
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// service leads connections to a service to one of its providers, on the client's
+// host, with the switch's connection tracking: nobody is asked when one begins, and one
+// that exists stays with its provider whatever becomes of the others.
+//
+//	service           is it for a service? look the connection up, and translate it
+//	service-state     known, to a provider that is still one: go on; new: choose
+//	service-affinity  (learned) the provider this client had before
+//	service-select    take that one, or choose
+//	service-slot      which provider has the number that was drawn
+//	service-nat       remember the connection with its provider, translate it
+//	service-learn     have the switch count for this client and provider
+//	service-count     (learned) counts
+//	service-back      what a container that is its own provider answers itself
+//	service-out       to the container itself? else forward, to its MAC in a bridge
+//	...               route, policy: both see client and provider
+//	service-reply     what a provider answers looks as if from the service again
+type service struct{}
+
+func (service) id() uint8 { return featureService }
+
+func (service) tables() []table {
+	return []table{
+		tableARPReply, tableNDReply, tableNDFinish, tableService, tableServiceState, tableServiceAffinity, tableServiceSelect,
+		tableServiceSlot, tableServiceNAT, tableServiceLearn, tableServiceCount, tableServiceBack, tableServiceOut, tableServiceReply,
+	}
+}
+
+// Learned lists the tables whose flows the switch learns itself.
+func (p *Pipeline) Learned() []uint8 {
+	return []uint8{p.to(tableServiceAffinity), p.to(tableServiceCount)}
+}
+
+// countIdle is how long counters stay without a packet, in seconds.
+const countIdle = 3600
+
+const (
+	trackedNew     = of.CTTracked | of.CTNew
+	trackedEst     = of.CTTracked | of.CTEst
+	trackedReply   = of.CTTracked | of.CTEst | of.CTReply
+	trackedRelated = of.CTTracked | of.CTRel
+	trackedInvalid = of.CTTracked | of.CTInvalid
+)
+
+// ipFamily is what differs between the families.
+type ipFamily struct {
+	ethType       uint16
+	src, dst, vip of.Field
+	icmp          uint8
+	echoRequest   of.Match
+	echoReply     of.FieldValue
+}
+
+func ipFamilies() []ipFamily {
+	return []ipFamily{
+		{
+			of.EthTypeIPv4, of.FieldIPv4Src, of.FieldIPv4Dst, of.FieldReg(regVIP), of.ProtoICMP,
+			of.NewMatch().ICMPv4(icmpv4EchoRequest), of.FieldICMPv4Type.Is(icmpv4EchoReply),
+		},
+		{
+			of.EthTypeIPv6, of.FieldIPv6Src, of.FieldIPv6Dst, of.FieldXXReg(regVIP / 4), of.ProtoICMPv6,
+			of.NewMatch().ICMPv6(icmpv6EchoRequest), of.FieldICMPv6Type.Is(icmpv6EchoReply),
+		},
+	}
+}
+
+func familyOf(a netip.Addr) ipFamily {
+	if a.Is4() {
+		return ipFamilies()[0]
+	}
+	return ipFamilies()[1]
+}
+
+// ports are the fields of a protocol's ports.
+func portFields(proto uint8) (src, dst of.Field) {
+	switch proto {
+	case of.ProtoTCP:
+		return of.FieldTCPSrc, of.FieldTCPDst
+	case of.ProtoUDP:
+		return of.FieldUDPSrc, of.FieldUDPDst
+	}
+	return of.FieldSCTPSrc, of.FieldSCTPDst
+}
+
+// protocols are those that services have.
+func protocols() []uint8 { return []uint8{of.ProtoTCP, of.ProtoUDP, of.ProtoSCTP} }
+
+// inServiceZone sets the zone of the VRF's services.
+func inServiceZone(a of.Actions) of.Actions {
+	return a.SetReg(regZone, serviceZone).Move(of.FieldReg(regVRF).Range(0, 14), of.FieldReg(regZone).Range(0, 14))
+}
+
+func serviceCT(c of.CT) of.CT {
+	c.ZoneFrom = of.FieldReg(regZone).Range(0, 15)
+	return c
+}
+
+// translate looks the connection up and goes on in t.
+func translate(p *Pipeline, a of.Actions, t table) of.Instructions {
+	return apply(inServiceZone(a).CT(serviceCT(of.CT{NAT: of.NAT{Kind: of.NATExisting}, Recirc: true, Table: p.to(t)})))
+}
+
+func (f service) fixed(p *Pipeline) []row {
+	state := func(bits uint32) of.Match { return of.NewMatch().CTState(bits, bits) }
+	rows := []row{
+		arpReplyRow(),
+		{tableService, prioMiss, of.NewMatch(), goTo(p.to(p.forward))},
+		{tableServiceState, prioDrop, state(trackedInvalid), drop},
+		{tableServiceState, prioGuard, state(trackedRelated), goTo(p.to(tableServiceOut))},
+		// The provider is none any more, or was learned from a connection.
+		{tableServiceState, prioGeneral, state(trackedEst), goTo(p.to(tableReject))},
+		{tableServiceOut, prioMiss, of.NewMatch(), goTo(p.to(p.forward))},
+		{tableServiceReply, prioMiss, of.NewMatch(), goTo(p.to(p.next))},
+		// What a container that is its own provider answers: back to where it came from.
+		{tableServiceBack, prioNormal, state(trackedReply), apply(turnAround().OutputInPort())},
+	}
+	if p.set.Routing && p.set.Encap == VXLAN { // the client's host does it
+		rows = append(rows, row{tableServiceReply, prioGuard, of.NewMatch().Reg(regOutPort, p.set.TunnelPort), goTo(p.to(p.next))})
+	}
+	rows = append(rows, ndReplyRows(p)...)
+	for _, ip := range ipFamilies() {
+		family := of.NewMatch().EthType(ip.ethType)
+		rows = append(rows,
+			row{tableServiceState, prioNormal, ip.echoRequest, apply(turnAround().
+				MoveField(ip.src, ip.dst).MoveField(ip.vip, ip.src).SetField(ip.echoReply).OutputInPort())},
+			row{tableServiceBack, prioGeneral, family, applyGoto(of.NewActions().MoveField(ip.vip, ip.dst), p.to(tableReject))})
+		for _, proto := range protocols() {
+			rows = append(rows, row{tableServiceLearn, prioNormal, family.IPProto(proto), applyGoto(
+				of.NewActions().Resubmit(p.to(tableServiceCount)).Learn(countOut(p, ip, proto)).Learn(countIn(p, ip, proto)),
+				p.to(tableServiceOut))})
+		}
+	}
+	return rows
+}
+
+// countOut and countIn learn the flows that count what a client sends to a provider of a
+// seat, and what it gets. They stand in both directions of the same pair.
+func countOut(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
+	_, dst := portFields(proto)
+	return of.Learn{
+		Table: p.to(tableServiceCount), Priority: prioNormal, IdleTimeout: countIdle, Cookie: learned(featureCountOut),
+		Specs: []of.LearnSpec{
+			of.LearnMatch(of.FieldEthType.All(), uint64(ip.ethType)),
+			of.LearnMatch(of.FieldIPProto.All(), uint64(proto)),
+			of.LearnMatchField(ip.src.All(), ip.src.All()),
+			of.LearnMatchField(ip.dst.All(), ip.dst.All()),
+			of.LearnMatchField(dst.All(), dst.All()),
+			of.LearnMatchField(of.FieldReg(regService).All(), of.FieldReg(regService).All()),
+		},
+	}
+}
+
+func countIn(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
+	src, dst := portFields(proto)
+	return of.Learn{
+		Table: p.to(tableServiceCount), Priority: prioNormal, IdleTimeout: countIdle, Cookie: learned(featureCountIn),
+		Specs: []of.LearnSpec{
+			of.LearnMatch(of.FieldEthType.All(), uint64(ip.ethType)),
+			of.LearnMatch(of.FieldIPProto.All(), uint64(proto)),
+			of.LearnMatchField(ip.src.All(), ip.dst.All()),
+			of.LearnMatchField(ip.dst.All(), ip.src.All()),
+			of.LearnMatchField(src.All(), dst.All()),
+			of.LearnMatchField(of.FieldReg(regVRF).All(), of.FieldReg(regVRF).All()),
+			of.LearnMatch(of.FieldReg(regService).All(), 0),
+		},
+	}
+}
+
+// learned is the cookie of flows that the switch learns. It has no round: the flow that
+// teaches it is the same after a restart.
+func learned(feature uint8) uint64 { return cookie(0, feature, "")&^0xffffffff | cookieLearned }
+
+func (service) network(*Pipeline, Network) []row { return nil }
+func (service) uplink(*Pipeline, Uplink) []row   { return nil }
+
+// endpoint gives the rows that lead a translated packet to its container where no route
+// does: back to itself, or by its MAC.
+func (service) endpoint(p *Pipeline, e Endpoint) []row {
+	var rows []row
+	for _, a := range []netip.Addr{e.IPv4, e.IPv6} {
+		if !a.IsValid() {
+			continue
+		}
+		ip := familyOf(a)
+		if e.Local() {
+			self := of.NewMatch().InPort(e.Port).Dst(host(a))
+			rows = append(rows, row{tableServiceOut, prioGuard, self, apply(turnAround().MoveField(ip.vip, ip.src).OutputInPort())})
+		}
+		if p.set.Routing {
+			continue
+		}
+		m := of.NewMatch().Reg(regVRF, uint32(e.VRF)).Reg(regSegment, e.Segment()).Dst(host(a))
+		rows = append(rows, row{tableServiceOut, prioNormal, m, applyGoto(of.NewActions().SetEthDst(e.MAC), p.to(p.forward))})
+	}
+	return rows
+}

@@ -1,0 +1,138 @@
+package ofnet
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"iter"
+	"net/netip"
+	"slices"
+	"time"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// Service is a set of addresses behind which providers share a load, as the containers
+// of one VRF reach it.
+type Service struct {
+	ID  string
+	VRF uint16 // of the clients; below 1<<15
+	// Affinity is how long a client gets the same provider again after its last new
+	// connection, in seconds up to 65535 (18 hours); 0 for no longer than a connection.
+	Affinity time.Duration
+	Seats    []Seat
+}
+
+// Seat is one port of a service at one of its addresses.
+type Seat struct {
+	// Number is the seat's own in the bridge, 1 to 1<<30. It is the same after a
+	// restart, or connections are only looked up anew.
+	Number    uint32
+	Proto     uint8 // TCP, UDP or SCTP
+	Addr      netip.AddrPort
+	Providers []Provider // sorted by SortProviders
+	// Drop says that a client is not told when there is no provider.
+	Drop bool
+}
+
+// Provider is where connections to a seat may lead.
+type Provider struct {
+	Addr netip.AddrPort
+	// Draining keeps the connections there are, but takes no more.
+	Draining bool
+}
+
+// SortProviders puts providers into the order that flows follow.
+func SortProviders(all []Provider) {
+	slices.SortFunc(all, func(a, b Provider) int {
+		return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(boolInt(a.Draining), boolInt(b.Draining)))
+	})
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// SeatKey is what a seat's number should follow from.
+func SeatKey(vrf uint16, proto uint8, a netip.AddrPort) uint32 {
+	b := binary.BigEndian.AppendUint16(nil, vrf)
+	b = append(b, proto)
+	b, _ = a.AppendBinary(b) // cannot fail
+	return hash32(b)
+}
+
+func hash32(b []byte) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write(b)
+	return h.Sum32()
+}
+
+// lowestProvider keeps clear of what other features put into the register.
+const lowestProvider = 16
+
+// numberProviders gives the providers of a seat numbers that stay while others come and
+// go, because a switch may have learned them.
+func numberProviders(all []Provider) []uint32 {
+	numbers, taken := make([]uint32, len(all)), make(map[uint32]bool, len(all))
+	for i, p := range all {
+		b, _ := p.Addr.MarshalBinary()
+		n := hash32(b)
+		for n < lowestProvider || taken[n] {
+			n++
+		}
+		numbers[i], taken[n] = n, true
+	}
+	return numbers
+}
+
+// ServiceMAC answers for an IPv4 address of a service, as it always did.
+func ServiceMAC(a netip.Addr) MAC {
+	b := a.As4()
+	return MAC{0x02, 0x02, b[0], b[1], b[2], b[3]}
+}
+
+// ServiceZone is the conntrack zone of the services that a VRF's containers use.
+func ServiceZone(vrf uint16) uint16 { return serviceZone | vrf }
+
+const serviceZone = 1 << 15
+
+// GoneConnections names the connections that lead to what a service no longer is.
+func GoneConnections(before, now Service) []*of.FlushCT {
+	kept := map[provision]bool{}
+	for p := range now.provisions() {
+		kept[p] = true
+	}
+	var gone []*of.FlushCT
+	for p := range before.provisions() {
+		if kept[p] {
+			continue
+		}
+		gone = append(gone, &of.FlushCT{
+			Proto: p.proto, Zone: ServiceZone(p.vrf), Orig: of.CTTuple{Dst: p.vip.Addr(), DstPort: p.vip.Port()},
+			Reply: of.CTTuple{Src: p.provider.Addr(), SrcPort: p.provider.Port()},
+		})
+	}
+	return gone
+}
+
+// provision is one provider of one seat.
+type provision struct {
+	vrf           uint16
+	proto         uint8
+	vip, provider netip.AddrPort
+}
+
+func (s Service) provisions() iter.Seq[provision] {
+	return func(yield func(provision) bool) {
+		for _, seat := range s.Seats {
+			for _, p := range seat.Providers {
+				if !yield(provision{s.VRF, seat.Proto, seat.Addr, p.Addr}) {
+					return
+				}
+			}
+		}
+	}
+}

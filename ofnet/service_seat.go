@@ -1,0 +1,156 @@
+package ofnet
+
+import (
+	"net/netip"
+	"time"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// Service returns what a service needs.
+func (p *Pipeline) Service(s Service) Program {
+	var out Program
+	var rows []row
+	vips := map[netip.Addr]bool{}
+	for _, seat := range s.Seats {
+		if vip := seat.Addr.Addr(); !vips[vip] {
+			vips[vip] = true
+			rows = append(rows, vipRows(p, s.VRF, vip)...)
+		}
+		add, groups := seatRows(p, s, seat)
+		rows, out.Groups = append(rows, add...), append(out.Groups, groups...)
+	}
+	out.Flows = dedupe(p.place(service{}, s.ID, rows))
+	return out
+}
+
+// vipRows answer for an address of a service.
+func vipRows(p *Pipeline, vrf uint16, vip netip.Addr) []row {
+	ip := familyOf(vip)
+	m := of.NewMatch().Reg(regVRF, uint32(vrf))
+	a := of.NewActions().SetField(ip.vip.IsAddr(vip))
+	resolve := row{tableNeighbour, prioGuard, arpFor(vrf, vip), answer(p, RouterMAC)}
+	if vip.Is4() {
+		resolve.do = answer(p, ServiceMAC(vip))
+	} else {
+		resolve = row{tableNeighbour, prioGuard, ndFor(vrf, vip), advertise(p, ndSolicited|ndOverride)}
+	}
+	return []row{
+		resolve,
+		{tableService, prioGeneral + 1, m.IPProto(ip.icmp).Dst(host(vip)), translate(p, a, tableServiceState)},
+		// No port of the service: perhaps what a container that is its own provider
+		// answers itself, to whom it seems that the service has asked.
+		{tableService, prioGeneral, m.Dst(host(vip)), translate(p, a.MoveField(ip.src, ip.dst), tableServiceBack)},
+	}
+}
+
+// mostBuckets keeps a group within a message.
+const mostBuckets = 1000
+
+func seatRows(p *Pipeline, s Service, seat Seat) (rows []row, groups []of.Group) {
+	ip := familyOf(seat.Addr.Addr())
+	src, dst := portFields(seat.Proto)
+	mine := of.NewMatch().Reg(regService, seat.Number).EthType(ip.ethType).IPProto(seat.Proto)
+	add := func(t table, priority uint16, m of.Match, do of.Instructions) {
+		rows = append(rows, row{t, priority, m, do})
+	}
+	add(tableService, prioNormal,
+		of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(seat.Proto).Dst(host(seat.Addr.Addr())).With(dst.Is(uint64(seat.Addr.Port()))),
+		translate(p, of.NewActions().SetReg(regService, seat.Number).SetField(ip.vip.IsAddr(seat.Addr.Addr())), tableServiceState))
+
+	numbers := numberProviders(seat.Providers)
+	var open []uint32 // the numbers of those that take connections
+	count := of.NewActions().Resubmit(p.to(tableServiceCount))
+	for i, v := range seat.Providers {
+		port := uint64(v.Addr.Port())
+		add(tableServiceState, prioNormal, mine.CTState(trackedEst, trackedEst).Dst(host(v.Addr.Addr())).With(dst.Is(port)),
+			applyGoto(count, p.to(tableServiceOut)))
+		reply := of.NewMatch().Reg(regVRF, uint32(s.VRF)).Src(host(v.Addr.Addr()))
+		add(tableServiceReply, prioNormal, reply.IPProto(seat.Proto).With(src.Is(port)), translate(p, count, p.next))
+		add(tableServiceReply, prioNormal, reply.IPProto(ip.icmp), translate(p, of.NewActions(), p.next))
+		if v.Draining {
+			continue
+		}
+		open = append(open, numbers[i])
+		a := of.NewActions()
+		if s.Affinity > 0 {
+			a = a.Learn(affinity(p, ip, s.Affinity))
+		}
+		add(tableServiceNAT, prioNormal, mine.Reg(regProvider, numbers[i]), apply(a.CT(serviceCT(of.CT{
+			Commit: true, Recirc: true, Table: p.to(tableServiceLearn),
+			NAT: of.NAT{Kind: of.NATDest, Min: v.Addr.Addr(), MinPort: v.Addr.Port()},
+		}))))
+		if s.Affinity > 0 {
+			add(tableServiceSelect, prioGuard, mine.Reg(regProvider, numbers[i]), goTo(p.to(tableServiceNAT)))
+		}
+	}
+
+	fresh := mine.CTState(trackedNew, trackedNew)
+	if len(open) == 0 {
+		refuse := goTo(p.to(tableReject))
+		if seat.Drop {
+			refuse = drop
+		}
+		add(tableServiceState, prioNormal, fresh, refuse)
+		return rows, nil
+	}
+	choose, more, group := chooser(p, seat, mine, open)
+	rows = append(rows, more...)
+	if s.Affinity == 0 {
+		add(tableServiceState, prioNormal, fresh, choose)
+		return rows, group
+	}
+	add(tableServiceState, prioNormal, fresh, applyGoto(of.NewActions().Resubmit(p.to(tableServiceAffinity)), p.to(tableServiceSelect)))
+	add(tableServiceSelect, prioNormal, mine, choose)
+	return rows, group
+}
+
+// chooser spreads new connections over the providers. A select group does without
+// asking the switch's slow path for each connection; but it hashes the ports of TCP and
+// SCTP only, so connections of UDP draw a slot.
+func chooser(p *Pipeline, seat Seat, mine of.Match, open []uint32) (do of.Instructions, rows []row, groups []of.Group) {
+	if seat.Proto != of.ProtoUDP && len(open) <= mostBuckets {
+		g := of.Group{ID: serviceGroup | seat.Number, Type: of.GroupTypeSelect}
+		for _, n := range open {
+			g.Buckets = g.Buckets.AddWeighted(100, of.NewActions().SetReg(regProvider, n).Resubmit(p.to(tableServiceNAT)))
+		}
+		return apply(of.NewActions().Group(g.ID)), nil, []of.Group{g}
+	}
+	draw := of.NewActions().Multipath(of.Multipath{
+		Fields: of.HashSymmetricL3UDP, Basis: drawBasis, Algorithm: of.MultipathModuloN, Links: uint32(len(open)),
+		Dst: of.FieldReg(regProvider).All(),
+	})
+	for slot, n := range open {
+		rows = append(rows, row{
+			tableServiceSlot, prioNormal, mine.Reg(regProvider, uint32(slot)),
+			applyGoto(of.NewActions().SetReg(regProvider, n), p.to(tableServiceNAT)),
+		})
+	}
+	return applyGoto(draw, p.to(tableServiceSlot)), rows, nil
+}
+
+// serviceGroup is a bit that groups of floods do not have; a seat's number has neither
+// this one nor the one above.
+const serviceGroup = 1 << 30
+
+// MaxSeat is the largest number of a seat.
+const MaxSeat = serviceGroup - 1
+
+// drawBasis makes the draw differ from other hashes over the same fields.
+const drawBasis = 0x5eaf
+
+// affinity learns which provider a client of a seat has got. The learned flow lives as
+// long as new connections come.
+func affinity(p *Pipeline, ip ipFamily, d time.Duration) of.Learn {
+	service, provider := of.FieldReg(regService).All(), of.FieldReg(regProvider).All()
+	return of.Learn{
+		Table: p.to(tableServiceAffinity), Priority: prioNormal, Cookie: learned(featureAffinity),
+		IdleTimeout: uint16(min(max(d/time.Second, 1), 1<<16-1)),
+		Specs: []of.LearnSpec{
+			of.LearnMatch(of.FieldEthType.All(), uint64(ip.ethType)),
+			of.LearnMatchField(ip.src.All(), ip.src.All()),
+			of.LearnMatchField(service, service),
+			of.LearnLoadField(provider, provider),
+		},
+	}
+}

@@ -1,0 +1,80 @@
+package ofnet
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/sirupsen/logrus"
+
+	of "github.com/contiv/netplugin/libopenflow"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// SetLearned says in which tables the bridge learns flows itself. Those are left alone
+// there, and nowhere else: in a table that means something else by now they would do
+// harm, so a change has the bridge read again.
+func (s *Switch) SetLearned(tables ...uint8) {
+	now := make(map[uint8]bool, len(tables))
+	for _, t := range tables {
+		now[t] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if maps.Equal(s.learned, now) {
+		return
+	}
+	s.learned = now
+	if s.reread != nil {
+		close(s.reread)
+		s.reread = nil
+	}
+}
+
+// Forget has the bridge forget tracked connections, once it has all flows that are
+// wanted. Open vSwitch before 3.1 cannot: there, connections end when they are idle.
+func (s *Switch) Forget(connections ...*of.FlushCT) {
+	if len(connections) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range connections {
+		s.forget = append(s.forget, c)
+	}
+	s.wake()
+}
+
+func (s *Switch) flush(ctx context.Context, ch Channel, log logrus.FieldLogger) error {
+	s.mu.Lock()
+	all := s.forget
+	s.forget = nil
+	s.mu.Unlock()
+	if len(all) == 0 {
+		return nil
+	}
+	err := ch.Send(ctx, all)
+	var no *Refused
+	if errors.As(err, &no) {
+		log.WithError(err).Warn("the switch does not forget single connections; those to providers that are gone end when they are idle")
+		return nil
+	}
+	if err != nil { // the next channel tries again
+		s.mu.Lock()
+		s.forget = append(all, s.forget...)
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// Counters calls yield for the counters of every flow whose cookie has the bits of
+// cookie that mask selects. It fails with Unavailable while there is no channel.
+func (s *Switch) Counters(ctx context.Context, cookie, mask uint64, yield func(of.FlowStats)) error {
+	s.mu.Lock()
+	ch := s.channel
+	s.mu.Unlock()
+	if ch == nil {
+		return errs.New(errs.Unavailable, "bridge %s has no OpenFlow channel", s.cfg.Name)
+	}
+	return ch.Stats(ctx, cookie, mask, yield)
+}
