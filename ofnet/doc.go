@@ -12,8 +12,10 @@
 //	neighbour  is it ARP or neighbour discovery?
 //	arp, nd    answer for addresses that are known
 //	dns        what containers ask name servers goes by way of the agent
+//	service    connections to a service go to one of its providers, and back
 //	route      which endpoint has the destination address?        (routing modes)
 //	policy     do the rules allow it? (before or after the route)
+//	reject     the agent answers what is not wanted, at a bounded rate
 //	hop        is it another network? then one hop less to live   (routing modes)
 //	deliver    out of the port the route has chosen               (routing modes)
 //	uplink     from and to the links beyond the uplinks           (vlan routing mode)

@@ -2,13 +2,15 @@ package state
 
 // ServiceLB is a service as agents must realise it, under ServiceLBRoot + ID.
 type ServiceLB struct {
-	ID          string              `json:"id"` // <service>:<tenant>
-	ServiceName string              `json:"servicename"`
-	Tenant      string              `json:"tenantname"`
-	Network     string              `json:"subnet"` // the network's name
-	Ports       []string            `json:"ports"`  // SERVICEPORT:PROVIDERPORT:PROTOCOL, protocol TCP or UDP
-	Selectors   map[string]string   `json:"selectors"`
-	IPAddress   string              `json:"ipaddress"` // where clients reach it
+	ID          string            `json:"id"` // <service>:<tenant>
+	ServiceName string            `json:"servicename"`
+	Tenant      string            `json:"tenantname"`
+	Network     string            `json:"subnet"` // the network's name
+	Ports       []string          `json:"ports"`  // SERVICEPORT:PROVIDERPORT:PROTOCOL, protocol TCP or UDP
+	Selectors   map[string]string `json:"selectors"`
+	IPAddress   string            `json:"ipaddress"` // where clients reach it
+	// IPv6Address is the same by IPv6; empty unless the network has an IPv6 subnet.
+	IPv6Address string              `json:"ipv6address,omitempty"`
 	Providers   map[string]Provider `json:"providers"` // by <address>:<tenant>
 }
 

@@ -91,7 +91,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	g.Go(func() error {
 		return inspect.Serve(ctx, o.restAddress, inspect.Handler(inspect.Sources{
 			Driver: driver.Inspect, Agent: func() any { return ag.Status() },
-			Reclaim: driver.Detach, Checks: checks, Metrics: metrics,
+			Reclaim: driver.Detach, Services: driver.ServiceCounts, Checks: checks, Metrics: metrics,
 		}))
 	})
 	if o.network.Mode == "kubernetes" || o.network.Mode == "test" {

@@ -32,6 +32,8 @@ type switchPicture struct {
 type datapathPicture struct {
 	Tables []string // names of the flow tables by number
 	Error  string   `json:",omitempty"`
+
+	SvcProxy proxyPicture
 }
 
 type endpointPicture struct {
@@ -83,6 +85,7 @@ func (d *Driver) picture(s *side, rpcPort int) switchPicture {
 	if s.pipeline != nil {
 		p.DpName, p.Datapath.Tables = s.pipeline.Mode(), s.pipeline.Tables()
 	}
+	p.Datapath.SvcProxy = d.proxyPicture()
 	if s.modeErr != nil {
 		p.Datapath.Error = s.modeErr.Error()
 	}

@@ -64,7 +64,7 @@ func (l *loader) orphanAddresses() []step {
 			live = ok || m.unreadable[state.GroupRoot+id] != ""
 		case kind == "service":
 			s, ok := m.svcRecs.base[id]
-			live = ok && s.v.IPAddress == k.what && state.NetworkID(s.v.Network, s.v.Tenant) == k.net ||
+			live = ok && (s.v.IPAddress == k.what || s.v.IPv6Address == k.what) && state.NetworkID(s.v.Network, s.v.Tenant) == k.net ||
 				m.unreadable[state.ServiceLBRoot+id] != ""
 		}
 		if live {
@@ -137,6 +137,7 @@ func (l *loader) missingClaims() []step {
 	}
 	for id, r := range m.svcRecs.base {
 		address(state.NetworkID(r.v.Network, r.v.Tenant), r.v.IPAddress, ownerService(id))
+		address(state.NetworkID(r.v.Network, r.v.Tenant), r.v.IPv6Address, ownerService(id))
 	}
 	tag := func(pool string, n int, owner string) {
 		if _, ok := m.tags.base[tagKey{pool, n}]; ok || n == 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/ipam"
 	"github.com/contiv/netplugin/netmaster/service"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
@@ -41,7 +42,8 @@ func putService(x *tx, old, s *contivmodel.ServiceLB) error {
 		Ports: s.Ports, Selectors: selectorMap(s), Providers: map[string]state.Provider{},
 	}
 	before, exists := x.svcRecs.get(id)
-	if old != nil && exists && old.NetworkName == s.NetworkName && (s.IPAddress == "" || s.IPAddress == before.IPAddress) {
+	stays := exists && before.Network == s.NetworkName
+	if old != nil && stays && (s.IPAddress == "" || s.IPAddress == before.IPAddress) {
 		rec.IPAddress = before.IPAddress
 	} else {
 		vip, err := pick4(x, space, "", s.IPAddress, freeOnly)
@@ -56,11 +58,33 @@ func putService(x *tx, old, s *contivmodel.ServiceLB) error {
 		}
 		rec.IPAddress = vip.String()
 	}
+	if stays && before.IPv6Address != "" {
+		rec.IPv6Address = before.IPv6Address
+	} else if err := giveService6(x, space, before, rec); err != nil {
+		return err
+	}
 	rec.Providers = x.providers(rec)
 	linkService(s)
 	x.services.put(x, s.Key, s)
 	putServiceRecord(x, rec)
 	return nil
+}
+
+// giveService6 plans the IPv6 address of a service whose network has such addresses,
+// instead of that of before, which may be nil.
+func giveService6(x *tx, space *ipam.Space, before, rec *state.ServiceLB) error {
+	if before != nil && before.IPv6Address != "" {
+		x.freeAddress(state.NetworkID(before.Network, before.Tenant), before.IPv6Address, ownerService(rec.ID))
+	}
+	if !space.Config().Subnet6.IsValid() {
+		return nil
+	}
+	vip, err := pick6(x, space, "", freeOnly)
+	if err != nil {
+		return err
+	}
+	rec.IPv6Address = vip.String()
+	return x.claimAddress(space.Config().Name, rec.IPv6Address, ownerService(rec.ID))
 }
 
 // selectorMap reads the selectors of a service, whose form has been checked.
@@ -94,7 +118,7 @@ func putServiceRecord(x *tx, rec *state.ServiceLB) {
 }
 
 func sameService(a, b *state.ServiceLB) bool {
-	return a.ServiceName == b.ServiceName && a.Tenant == b.Tenant && a.Network == b.Network && a.IPAddress == b.IPAddress &&
+	return a.ServiceName == b.ServiceName && a.Tenant == b.Tenant && a.Network == b.Network && a.IPAddress == b.IPAddress && a.IPv6Address == b.IPv6Address &&
 		slices.Equal(a.Ports, b.Ports) && maps.Equal(a.Selectors, b.Selectors) && maps.EqualFunc(a.Providers, b.Providers, service.Equal)
 }
 
@@ -103,6 +127,9 @@ func removeService(x *tx, s *contivmodel.ServiceLB) error {
 	id := serviceID(s)
 	if rec, ok := x.svcRecs.get(id); ok {
 		x.freeAddress(state.NetworkID(rec.Network, rec.Tenant), rec.IPAddress, ownerService(id))
+		if rec.IPv6Address != "" {
+			x.freeAddress(state.NetworkID(rec.Network, rec.Tenant), rec.IPv6Address, ownerService(id))
+		}
 		x.svcRecs.del(x, id)
 	}
 	if _, ok := x.provLists.get(id); ok {

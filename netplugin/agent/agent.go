@@ -47,6 +47,7 @@ type Agent struct {
 	hosts     map[string]netip.Addr          // VTEP by host label
 	groups    map[string]state.EndpointGroup
 	rules     map[string]struct{} // ids of those declared
+	services  services
 	global    *state.Global
 	revision  int64 // store revision up to which everything has been declared
 	settings  int64 // store revision of the global settings that have been declared
@@ -65,7 +66,7 @@ func New(cfg Config) *Agent {
 	a := &Agent{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]state.Endpoint{},
 		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{}, byGroup: map[string]map[string]struct{}{},
-		hosts: map[string]netip.Addr{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{},
+		hosts: map[string]netip.Addr{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(),
 		changed: make(chan struct{}), hostKick: make(chan struct{}, 1),
 	}
 	a.oper = newOperWriter(cfg, a.operRecords)
@@ -232,7 +233,7 @@ func (a *Agent) Progress() (revision, settings int64, changed <-chan struct{}) {
 type Status struct {
 	Revision                    int64
 	Networks, Endpoints, Locals int
-	Hosts, Rules                int
+	Hosts, Rules, Services      int
 }
 
 // Status returns the agent in numbers.
@@ -241,7 +242,7 @@ func (a *Agent) Status() Status {
 	defer a.mu.Unlock()
 	return Status{
 		Revision: a.revision, Networks: len(a.networks), Endpoints: len(a.endpoints),
-		Locals: len(a.byHost[a.cfg.HostLabel]), Hosts: len(a.hosts), Rules: len(a.rules),
+		Locals: len(a.byHost[a.cfg.HostLabel]), Hosts: len(a.hosts), Rules: len(a.rules), Services: len(a.services.records),
 	}
 }
 

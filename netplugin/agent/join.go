@@ -29,6 +29,10 @@ func (a *Agent) apply(batch objdb.Batch) {
 			applyEvent(a, ev, state.GroupRoot, a.setGroup, a.removeGroup)
 		case strings.HasPrefix(ev.KV.Key, state.PolicyRuleRoot):
 			applyEvent(a, ev, state.PolicyRuleRoot, a.setRule, a.removeRule)
+		case strings.HasPrefix(ev.KV.Key, state.ServiceLBRoot):
+			applyEvent(a, ev, state.ServiceLBRoot, a.setService, a.removeService)
+		case strings.HasPrefix(ev.KV.Key, state.ProviderRoot):
+			applyEvent(a, ev, state.ProviderRoot, a.setProviders, a.removeProviders)
 		}
 	}
 	// Deletions before additions: an address may have moved from one endpoint to another.
@@ -42,6 +46,7 @@ func (a *Agent) apply(batch objdb.Batch) {
 			applyEvent(a, ev, state.EndpointRoot, a.setEndpoint, a.removeEndpoint)
 		}
 	}
+	a.declareServices()
 	a.revision = batch.Revision
 	if batch.Snapshot && !a.loaded {
 		a.loaded = true
@@ -83,6 +88,16 @@ func (a *Agent) forgetMissing(batch objdb.Batch) {
 	for id := range a.rules {
 		if missing(state.PolicyRuleRoot, id) {
 			a.removeRule(id)
+		}
+	}
+	for id := range a.services.records {
+		if missing(state.ServiceLBRoot, id) {
+			a.removeService(id)
+		}
+	}
+	for id := range a.services.lists {
+		if missing(state.ProviderRoot, id) {
+			a.removeProviders(id)
 		}
 	}
 }
@@ -210,6 +225,7 @@ func (a *Agent) setEndpoint(rec state.Endpoint) {
 	index(a.byHost, rec.HomingHost, rec.ID)
 	index(a.byGroup, rec.EndpointGroupKey, rec.ID)
 	a.declare(rec.ID)
+	a.providerChanged(rec.ID)
 	if rec.HomingHost == a.cfg.HostLabel {
 		a.oper.wake()
 	}
@@ -222,6 +238,7 @@ func (a *Agent) removeEndpoint(id string) {
 	}
 	a.unindex(rec)
 	delete(a.endpoints, id)
+	a.providerChanged(id)
 	a.cfg.Driver.RemoveEndpoint(id)
 	if rec.HomingHost == a.cfg.HostLabel {
 		a.oper.wake()

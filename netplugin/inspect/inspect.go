@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/version"
 )
@@ -21,6 +22,8 @@ type Sources struct {
 	Driver  func() map[string]any                              // state of the bridges
 	Agent   func() any                                         // the agent in numbers
 	Reclaim func(ctx context.Context, endpointID string) error // remove a local endpoint
+	// Services tells what containers of this host have exchanged with providers.
+	Services func(ctx context.Context) ([]drivers.ServiceCount, error)
 	// Checks name what must hold for the agent to serve; a nil result holds.
 	Checks  map[string]func() error
 	Metrics prometheus.Gatherer
@@ -34,7 +37,16 @@ func Handler(s Sources) http.Handler {
 	mux.HandleFunc("GET /inspect/bgp", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "Error fetching bgp", http.StatusInternalServerError)
 	})
-	mux.HandleFunc("GET /svcstats", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, struct{}{}) })
+	mux.HandleFunc("GET /svcstats", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+		defer cancel()
+		counts, err := s.Services(ctx)
+		if err != nil {
+			http.Error(w, "Error fetching stats from driver: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		reply(w, http.StatusOK, serviceStats(counts))
+	})
 	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, version.Get()) })
 	mux.HandleFunc("DELETE /debug/reclaimEndpoint/{id}", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
