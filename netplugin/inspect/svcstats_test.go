@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http/httptest"
