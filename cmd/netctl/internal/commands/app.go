@@ -65,6 +65,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			applyCommand(),
 			bgpCommands(),
 			clusterCommands(),
+			completeCommand(),
+			completionCommand(),
 			endpointCommands(),
 			exportCommand(),
 			externalContractsCommands(),

@@ -12,14 +12,6 @@ import (
 func bgpCommands() *cli.Command {
 	kind := contivmodel.BgpKind()
 	host := arguments{names: "HOST", count: 1, missing: "Host name required"}
-	speakers := listing[contivmodel.Bgp, contivmodel.BgpOper]{
-		kind:  kind,
-		name:  func(b *contivmodel.Bgp) string { return b.Hostname },
-		table: table{headers: []string{"HostName", "RouterIP", "AS", "Neighbor", "NeighborAS"}, dashes: []int{9, 8, 7, 8, 7}},
-		row: func(b *contivmodel.Bgp) []string {
-			return []string{b.Hostname, b.Routerip, b.As, b.Neighbor, b.NeighborAs}
-		},
-	}
 	return &cli.Command{
 		Name: "bgp", Usage: "BGP speakers of hosts",
 		Commands: []*cli.Command{
@@ -30,7 +22,7 @@ func bgpCommands() *cli.Command {
 			leaf("inspect", "show the BGP speaker of a host with its state and routes", host, nil, func(ctx context.Context, cmd *cli.Command) error {
 				return inspect(ctx, cmd, kind, cmd.Args().First())
 			}),
-			leaf("ls", "list BGP speakers", noArguments(), []cli.Flag{quietFlag(), jsonFlag(), watchFlag()}, speakers.list),
+			leaf("ls", "list BGP speakers", noArguments(), []cli.Flag{quietFlag(), jsonFlag(), watchFlag()}, bgpListing().list),
 		},
 	}
 }
@@ -63,4 +55,15 @@ func createBgp(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	return put(ctx, cmd, c, contivmodel.BgpKind(), b, "")
+}
+
+func bgpListing() listing[contivmodel.Bgp, contivmodel.BgpOper] {
+	return listing[contivmodel.Bgp, contivmodel.BgpOper]{
+		kind:  contivmodel.BgpKind(),
+		name:  func(b *contivmodel.Bgp) string { return b.Hostname },
+		table: table{headers: []string{"HostName", "RouterIP", "AS", "Neighbor", "NeighborAS"}, dashes: []int{9, 8, 7, 8, 7}},
+		row: func(b *contivmodel.Bgp) []string {
+			return []string{b.Hostname, b.Routerip, b.As, b.Neighbor, b.NeighborAs}
+		},
+	}
 }

@@ -26,8 +26,10 @@ func connectionFlags() []cli.Flag {
 }
 
 // connect makes a client as the global options say. It does not connect yet.
-func connect(cmd *cli.Command) (*client.Client, error) {
-	cfg := client.Config{URLs: urls(cmd), Insecure: cmd.Bool("insecure")}
+func connect(cmd *cli.Command) (*client.Client, error) { return dial(urls(cmd), cmd.Bool("insecure")) }
+
+func dial(urls []string, insecure bool) (*client.Client, error) {
+	cfg := client.Config{URLs: urls, Insecure: insecure}
 	if usesTLS(cfg.URLs) {
 		token, err := readToken()
 		if err != nil {

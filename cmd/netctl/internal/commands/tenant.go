@@ -11,12 +11,6 @@ import (
 func tenantCommands() *cli.Command {
 	kind := contivmodel.TenantKind()
 	name := arguments{names: "TENANT", count: 1, missing: "Tenant name required"}
-	tenants := listing[contivmodel.Tenant, contivmodel.TenantOper]{
-		kind:  kind,
-		name:  func(t *contivmodel.Tenant) string { return t.TenantName },
-		table: table{headers: []string{"Name"}, dashes: []int{6}, padded: true},
-		row:   func(t *contivmodel.Tenant) []string { return []string{t.TenantName} },
-	}
 	return &cli.Command{
 		Name: "tenant", Usage: "name spaces for networks and groups",
 		Commands: []*cli.Command{
@@ -30,7 +24,16 @@ func tenantCommands() *cli.Command {
 			leaf("inspect", "show a tenant with what it uses", name, nil, func(ctx context.Context, cmd *cli.Command) error {
 				return inspect(ctx, cmd, kind, cmd.Args().First())
 			}),
-			leaf("ls", "list tenants", noArguments(), []cli.Flag{quietFlag(), jsonFlag(), watchFlag()}, tenants.list),
+			leaf("ls", "list tenants", noArguments(), []cli.Flag{quietFlag(), jsonFlag(), watchFlag()}, tenantListing().list),
 		},
+	}
+}
+
+func tenantListing() listing[contivmodel.Tenant, contivmodel.TenantOper] {
+	return listing[contivmodel.Tenant, contivmodel.TenantOper]{
+		kind:  contivmodel.TenantKind(),
+		name:  func(t *contivmodel.Tenant) string { return t.TenantName },
+		table: table{headers: []string{"Name"}, dashes: []int{6}, padded: true},
+		row:   func(t *contivmodel.Tenant) []string { return []string{t.TenantName} },
 	}
 }
