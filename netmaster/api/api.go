@@ -96,6 +96,7 @@ func newHandler(cfg Config, e *intent.Engine, fabric *aci.Fabric) *handler {
 	h.endpoints(e)
 	h.plugin(e)
 	h.document()
+	h.docs()
 	h.services(e)
 	h.cleanup(e)
 	members := cfg.Members
