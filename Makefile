@@ -15,7 +15,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build test test-long race fuzz bench demo demo-down lint deps consul fmt install install-files clean help
+.PHONY: build test test-long race fuzz bench demo demo-down lint deps consul dockerd fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -48,13 +48,16 @@ lint: ## vet, staticcheck, gofumpt, the project's own rules
 	$(GO) tool staticcheck ./...
 	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
-	bash -n scripts/consul scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
+	bash -n scripts/consul scripts/dockerd scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
 
 deps: ## install the Debian packages that are missing
 	scripts/deps
 
 consul: ## build the Consul server that tests use into a cache, once
 	scripts/consul
+
+dockerd: ## build the Docker Engine 28 that tests use into a cache, once
+	scripts/dockerd
 
 fmt: ## format the source
 	$(GO) tool gofumpt -w .

@@ -21,6 +21,7 @@ type options struct {
 	log     cliconf.Log
 	network cliconf.Network
 	store   cliconf.Store
+	docker  docker
 
 	host, vtep, ctrl, uplinkList string
 	vxlanPort                    int
@@ -46,7 +47,7 @@ func command() *cli.Command {
 	return &cli.Command{
 		Name:  "netplugin",
 		Usage: "Contiv's agent: networks and endpoints of one host",
-		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.flags()),
+		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.flags(), o.docker.flags()),
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			log, err := o.log.Open("netplugin", os.Stderr)
 			if err != nil {
@@ -127,6 +128,9 @@ func (o *options) validate(ctx context.Context, _ *cli.Command) error {
 		return err
 	}
 	if err := o.store.Validate(); err != nil {
+		return err
+	}
+	if err := o.docker.validate(); err != nil {
 		return err
 	}
 	if o.host == "" {

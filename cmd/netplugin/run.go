@@ -104,7 +104,11 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		})
 		g.Go(func() error { return cni.Run(ctx, o.cniSocket) })
 	} else {
-		log.WithField("mode", o.network.Mode).Warn("this netplugin serves no container runtime in this mode; networks and endpoints of the store are realised")
+		docker, err := dockerServer(o, store, master, ag, driver, log)
+		if err != nil {
+			return err
+		}
+		g.Go(func() error { return docker.Run(ctx, o.docker.pluginSocket) })
 	}
 	log.WithFields(logrus.Fields{"host": o.host, "vtep": o.vtepIP, "ctrl": o.ctrlIP, "mode": o.network.Mode}).Info("netplugin started")
 	err = g.Wait()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/containernetworking/plugins/pkg/ns"
@@ -12,11 +11,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/deletions"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/keylock"
 )
 
 // Master is what the attacher asks of netmaster.
@@ -95,43 +96,13 @@ const (
 
 // attacher attaches and detaches. Calls about one attachment are served one at a time.
 type attacher struct {
-	cfg Config
-
-	mu   sync.Mutex
-	busy map[string]chan struct{}
-
-	pending *retryQueue
+	cfg     Config
+	turns   keylock.Locks
+	pending *deletions.Queue
 }
 
 func newAttacher(cfg Config) *attacher {
-	a := &attacher{cfg: cfg, busy: map[string]chan struct{}{}}
-	a.pending = newRetryQueue(cfg)
-	return a
-}
-
-// exclusive waits for other calls about the same attachment.
-func (a *attacher) exclusive(ctx context.Context, key string) (release func(), err error) {
-	for {
-		a.mu.Lock()
-		other, taken := a.busy[key]
-		if !taken {
-			mine := make(chan struct{})
-			a.busy[key] = mine
-			a.mu.Unlock()
-			return func() {
-				a.mu.Lock()
-				delete(a.busy, key)
-				a.mu.Unlock()
-				close(mine)
-			}, nil
-		}
-		a.mu.Unlock()
-		select {
-		case <-other:
-		case <-ctx.Done():
-			return nil, errs.New(errs.Unavailable, "another call for %s is still running", key)
-		}
-	}
+	return &attacher{cfg: cfg, pending: deletions.New(cfg.Master, cfg.Log)}
 }
 
 // endpointName is the endpoint's id inside its network: the container's for the first
@@ -154,7 +125,7 @@ func (a *attacher) add(ctx context.Context, req cniapi.PodRequest) (cniapi.PodRe
 	if err := ns.IsNSorErr(req.Netns); err != nil {
 		return cniapi.PodReply{}, &codedError{cniapi.CodeNetns, msgNetns, fmt.Errorf("network namespace %s: %w", req.Netns, err)}
 	}
-	release, err := a.exclusive(ctx, req.ContainerID+"/"+req.IfName)
+	release, err := a.turns.Lock(ctx, req.ContainerID+"/"+req.IfName)
 	if err != nil {
 		return cniapi.PodReply{}, coded(cniapi.CodeTryLater, msgEndpoint, err)
 	}
@@ -202,7 +173,7 @@ func (a *attacher) place(ctx context.Context, req cniapi.PodRequest) (Place, err
 func (a *attacher) reserve(ctx context.Context, req cniapi.PodRequest, place Place) (state.Endpoint, drivers.Port, error) {
 	name := endpointName(req.ContainerID, req.IfName)
 	id := state.EndpointID(place.NetworkID(), name)
-	a.pending.forget(id)
+	a.pending.Forget(id)
 	attachment := drivers.Attachment{EndpointID: id, ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns}
 
 	var rec state.Endpoint
@@ -280,7 +251,7 @@ func (a *attacher) remove(ctx context.Context, place Place, name string) error {
 	if err == nil {
 		return nil
 	}
-	a.pending.add(id, req)
+	a.pending.Add(id, req)
 	a.cfg.Log.WithError(err).WithField("endpoint", id).Warn("netmaster cannot be told of a deletion now; retrying in the background")
 	return nil
 }
@@ -291,7 +262,7 @@ func (a *attacher) del(ctx context.Context, req cniapi.PodRequest) error {
 	if req.ContainerID == "" {
 		return &codedError{cniapi.CodeInvalidEnv, msgEndpoint, fmt.Errorf("no container id given")}
 	}
-	release, err := a.exclusive(ctx, req.ContainerID+"/"+req.IfName)
+	release, err := a.turns.Lock(ctx, req.ContainerID+"/"+req.IfName)
 	if err != nil {
 		return coded(cniapi.CodeTryLater, msgEndpoint, err)
 	}
@@ -346,4 +317,14 @@ func (a *attacher) existing(containerID, ifName string) map[string]placedName {
 func (a *attacher) placeOf(netID string) (Place, bool) {
 	n, ok := a.cfg.Agent.KnownNetwork(netID)
 	return Place{Tenant: n.Tenant, Network: n.Name}, ok
+}
+
+// splitNetworkID takes <network>.<tenant> apart at the last dot; used only when the
+// network's record, which has the parts, is gone.
+func splitNetworkID(id string) Place {
+	i := strings.LastIndexByte(id, '.')
+	if i < 0 {
+		return Place{Network: id, Tenant: "default"}
+	}
+	return Place{Network: id[:i], Tenant: id[i+1:]}
 }

@@ -63,7 +63,7 @@ func (a *attacher) collectOnce(ctx context.Context, suspects map[string]bool) ma
 			now[id] = true
 			continue
 		}
-		release, err := a.exclusive(ctx, orphan.name)
+		release, err := a.turns.Lock(ctx, orphan.name)
 		if err != nil {
 			continue
 		}

@@ -45,7 +45,7 @@ func (s *Server) Run(ctx context.Context, socket string) error {
 	}
 	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.at.pending.run(gctx) })
+	g.Go(func() error { return s.at.pending.Run(gctx) })
 	g.Go(func() error { return s.at.collect(gctx) })
 	g.Go(func() error {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -327,7 +327,7 @@ func TestDeleteWhileNetmasterIsAway(t *testing.T) {
 	w.mu.Unlock()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); _ = s.at.pending.run(ctx) }()
+	go func() { defer close(done); _ = s.at.pending.Run(ctx) }()
 	for w.counts() != "0 endpoints, 0 ports" {
 		runtime.Gosched()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
 	"strings"
 
@@ -104,7 +105,10 @@ func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (
 		return nil, err
 	}
 	bindAddress(x, netID, v4, id)
-	ep.IPAddress, ep.MacAddress = v4.String(), macOf(v4)
+	ep.IPAddress = v4.String()
+	if ep.MacAddress, err = macFor(v4, req.ConfigEP.MacAddress); err != nil {
+		return nil, err
+	}
 	if space.Config().Subnet6.IsValid() || req.ConfigEP.IPv6Address != "" {
 		v6, err := pick6(x, space, req.ConfigEP.IPv6Address, reservedToo)
 		if err != nil {
@@ -115,6 +119,18 @@ func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (
 	}
 	x.endpoints.put(x, id, ep)
 	return ep, nil
+}
+
+// macFor returns the MAC address asked for, or the one that belongs to the address.
+func macFor(a netip.Addr, want string) (string, error) {
+	if want == "" {
+		return macOf(a), nil
+	}
+	mac, err := net.ParseMAC(want)
+	if err != nil || len(mac) != 6 || mac[0]&1 != 0 {
+		return "", errs.New(errs.Invalid, "ConfigEP.MacAddress %.40q: expected the MAC address of one interface, like 02:00:00:00:00:01", want)
+	}
+	return mac.String(), nil
 }
 
 // macOf makes the MAC address that belongs to an IPv4 address, so that an address

@@ -40,6 +40,7 @@ type Agent struct {
 
 	mu        sync.Mutex
 	networks  map[string]drivers.Network
+	records   map[string]state.Network // of the networks
 	endpoints map[string]state.Endpoint
 	byNetwork map[string]map[string]struct{} // endpoint ids by network id
 	byHost    map[string]map[string]struct{} // endpoint ids by homing host
@@ -64,7 +65,7 @@ func New(cfg Config) *Agent {
 		cfg.Log = logrus.StandardLogger()
 	}
 	a := &Agent{
-		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]state.Endpoint{},
+		cfg: cfg, networks: map[string]drivers.Network{}, records: map[string]state.Network{}, endpoints: map[string]state.Endpoint{},
 		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{}, byGroup: map[string]map[string]struct{}{},
 		hosts: map[string]netip.Addr{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(),
 		changed: make(chan struct{}), hostKick: make(chan struct{}, 1),

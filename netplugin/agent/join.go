@@ -121,6 +121,7 @@ func (a *Agent) setNetwork(rec state.Network) {
 		a.cfg.Log.WithError(err).Error("a network is ignored")
 		return
 	}
+	a.records[n.ID] = rec
 	if a.networks[n.ID] == n {
 		return
 	}
@@ -179,6 +180,7 @@ func (a *Agent) removeRule(id string) {
 // deletes them first, so this concerns leftovers only.
 func (a *Agent) removeNetwork(id string) {
 	delete(a.networks, id)
+	delete(a.records, id)
 	for ep := range a.byNetwork[id] {
 		a.cfg.Driver.RemoveEndpoint(ep)
 	}

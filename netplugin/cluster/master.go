@@ -11,11 +11,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
@@ -91,9 +93,56 @@ func (m *Master) DeleteEndpoint(ctx context.Context, req masterapi.DeleteEndpoin
 	return err
 }
 
-// post makes a call that is safe to repeat, and repeats it until ctx ends while the
-// cause is that nobody leads or the leader does not answer.
+// AllocAddress reserves an address. A call whose answer was lost leaves a reservation
+// behind, which netmaster takes back after a while.
+func (m *Master) AllocAddress(ctx context.Context, req masterapi.AllocAddressRequest) (masterapi.AllocAddressResponse, error) {
+	var resp masterapi.AllocAddressResponse
+	_, err := m.post(ctx, masterapi.PathAllocAddress, req, &resp)
+	return resp, err
+}
+
+// ReleaseAddress gives a reserved address back; one that is not reserved is no error.
+func (m *Master) ReleaseAddress(ctx context.Context, req masterapi.ReleaseAddressRequest) error {
+	var resp masterapi.ReleaseAddressResponse
+	_, err := m.post(ctx, masterapi.PathReleaseAddress, req, &resp)
+	return err
+}
+
+// UpdateEndpoint reports what happened to a container.
+func (m *Master) UpdateEndpoint(ctx context.Context, req masterapi.UpdateEndpointRequest) error {
+	var resp *masterapi.UpdateEndpointResponse // null for a container nobody knows
+	_, err := m.post(ctx, masterapi.PathUpdateEndpoint, req, &resp)
+	return err
+}
+
+// CreateNetwork makes a network; one that exists with the same settings is no error.
+func (m *Master) CreateNetwork(ctx context.Context, n contivmodel.Network) error {
+	var resp contivmodel.Network
+	_, err := m.post(ctx, networkPath(n.Key), n, &resp)
+	return err
+}
+
+// DeleteNetwork removes the network of a key; one that does not exist is no error.
+func (m *Master) DeleteNetwork(ctx context.Context, key string) error {
+	var resp json.RawMessage
+	_, err := m.call(ctx, http.MethodDelete, networkPath(key), nil, &resp)
+	if errs.Is(err, errs.NotFound) {
+		return nil
+	}
+	return err
+}
+
+func networkPath(key string) string {
+	return "/api/v1/" + contivmodel.NetworkKind().Collection + "/" + url.PathEscape(key) + "/"
+}
+
 func (m *Master) post(ctx context.Context, path string, req, resp any) (revision int64, err error) {
+	return m.call(ctx, http.MethodPost, path, req, resp)
+}
+
+// call makes a call that is safe to repeat, and repeats it until ctx ends while the
+// cause is that nobody leads or the leader does not answer.
+func (m *Master) call(ctx context.Context, method, path string, req, resp any) (revision int64, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
 		return 0, err
@@ -106,7 +155,7 @@ func (m *Master) post(ctx context.Context, path string, req, resp any) (revision
 		m.mu.Unlock()
 		err = errs.New(errs.Unavailable, "no netmaster leads; is one running?")
 		if leader != "" {
-			revision, err = m.once(ctx, "http://"+leader+path, body, resp)
+			revision, err = m.once(ctx, method, "http://"+leader+path, body, resp)
 		}
 		if err == nil || !errs.Is(err, errs.Unavailable) {
 			return revision, err
@@ -122,8 +171,8 @@ func (m *Master) post(ctx context.Context, path string, req, resp any) (revision
 	}
 }
 
-func (m *Master) once(ctx context.Context, url string, body []byte, out any) (int64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+func (m *Master) once(ctx context.Context, method, url string, body []byte, out any) (int64, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, errs.Wrap(errs.Invalid, err)
 	}

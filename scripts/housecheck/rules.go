@@ -32,8 +32,8 @@ var onlyIn = map[string][]string{
 	"go.etcd.io/":                     {"objdb"},
 	"github.com/hashicorp/":           {"objdb"},
 	"k8s.io/":                         {"mgmtfn/k8splugin", "netmaster/k8spolicy", "cmd"},
-	"github.com/moby/":                {"mgmtfn/dockplugin", "netmaster/docknet", "cmd"},
-	"github.com/docker/":              {"mgmtfn/dockplugin", "netmaster/docknet", "cmd"},
+	"github.com/moby/":                {"utils/dockerd"},
+	"github.com/docker/":              {"utils/dockerd"},
 	"github.com/containernetworking/": {"mgmtfn", "netplugin", "drivers", "utils", "cmd"},
 	"github.com/osrg/gobgp/":          {"ofnet", "netplugin"},
 }

@@ -52,6 +52,8 @@ type ConfigEP struct {
 	IPAddress   string
 	IPv6Address string
 	ServiceName string
+	// MacAddress that the container has; empty: the one that belongs to its address.
+	MacAddress string `json:",omitempty"`
 }
 
 // CreateEndpointRequest asks for an endpoint; asking again returns the same one.

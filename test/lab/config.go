@@ -24,7 +24,8 @@ type Config struct {
 	NetMode string `json:"netmode"` // vxlan (default) | vlan
 	FwdMode string `json:"fwdmode"` // routing | bridge; default routing with vxlan, bridge with vlan
 	Store   string `json:"store"`   // embedded (default): etcd in netmaster | etcd: Debian's | consul, both on the masters' hosts
-	Mode    string `json:"mode"`    // plugin mode of the daemons; default kubernetes
+	Mode    string `json:"mode"`    // plugin mode of the daemons; default kubernetes, with an Engine docker
+	Docker  string `json:"docker"`  // Docker Engine of every host: none (default), 20 (the distribution's) or 28 (of scripts/dockerd)
 	// Bare brings up hosts with Open vSwitch only.
 	Bare bool `json:"bare,omitempty"`
 	// LogLevel of netmaster and netplugin; default INFO.
@@ -55,6 +56,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	set(&c.FwdMode, "routing")
 	set(&c.Store, StoreEmbedded)
+	if c.Docker != DockerNone {
+		set(&c.Mode, "docker")
+	}
 	set(&c.Mode, "kubernetes")
 	set(&c.LogLevel, "INFO")
 	if c.Hosts == 0 {
@@ -83,6 +87,8 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("fwdmode bridge cannot be used with netmode vxlan: expected routing")
 	case c.Store != StoreEmbedded && c.Store != StoreEtcd && c.Store != StoreConsul:
 		return invalid("store %q: expected %s, %s or %s", c.Store, StoreEmbedded, StoreEtcd, StoreConsul)
+	case c.Docker != DockerNone && c.Docker != DockerPacked && c.Docker != DockerBuilt:
+		return invalid("docker %q: expected %s or %s", c.Docker, DockerPacked, DockerBuilt)
 	case c.Dir == "":
 		return invalid("the lab needs a directory")
 	}
@@ -124,6 +130,9 @@ func (c Config) findPrograms() error {
 		if _, err := os.Stat(binary); err != nil {
 			return errs.New(errs.NotFound, "program %s is missing: run make consul", binary)
 		}
+	}
+	if err := findDocker(c.Docker); err != nil {
+		return err
 	}
 	for _, name := range needed {
 		if !inHostPath(name) {

@@ -43,7 +43,11 @@ func (h *Host) Daemons() []string {
 		}
 		list = append(list, netmaster)
 	}
-	return append(list, netplugin)
+	list = append(list, netplugin)
+	if c.Docker != DockerNone {
+		list = append(list, docker)
+	}
+	return list
 }
 
 func (h *Host) checkDaemon(name string) error {
@@ -73,6 +77,11 @@ func (h *Host) StartDaemon(ctx context.Context, name string) error {
 	}
 	if err := h.AwaitReady(ctx, name); err != nil {
 		return err
+	}
+	if name == docker {
+		if err := h.importImage(ctx); err != nil {
+			return err
+		}
 	}
 	h.lab.say("%s: %s ready after %s", h.Name, name, since(began))
 	return nil
@@ -138,6 +147,8 @@ func (h *Host) daemon(name string) hostinit.Daemon {
 		d.Args = h.etcdArgs()
 	case consul:
 		d.Args = h.consulArgs()
+	case docker:
+		d.Args = h.dockerArgs()
 	}
 	return d
 }
@@ -168,6 +179,8 @@ func (h *Host) probe(ctx context.Context, daemon string) error {
 		return h.ask(ctx, "http://127.0.0.1:9999/readyz")
 	case netplugin:
 		return h.ask(ctx, "http://127.0.0.1:9090/readyz")
+	case docker:
+		return h.pingDocker(ctx)
 	case consul:
 		return h.ask(ctx, "http://127.0.0.1:8500/v1/kv/?keys&consistent") // needs a leader
 	}

@@ -102,6 +102,9 @@ func Down(ctx context.Context, dir string) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	if err := removeCgroups(dir); err != nil {
+		return err
+	}
 	_, err = os.Stat(filepath.Join(dir, labFile))
 	switch {
 	case err == nil:

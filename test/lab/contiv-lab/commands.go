@@ -88,6 +88,7 @@ func upCommand(bin string) *cli.Command {
 			&cli.StringFlag{Name: "netmode", Value: "vxlan", Usage: "vxlan or vlan"},
 			&cli.StringFlag{Name: "fwdmode", Usage: "routing or bridge; by default routing for vxlan, bridge for vlan"},
 			&cli.StringFlag{Name: "store", Value: lab.StoreEmbedded, Usage: "embedded, or etcd or consul for a separate one"},
+			&cli.StringFlag{Name: "docker", Usage: "a Docker Engine on every host: 20 (the distribution's) or 28 (run make dockerd first)"},
 			&cli.StringFlag{Name: "bin", Value: bin, Usage: "directory of the binaries"},
 			&cli.StringFlag{Name: "log-level", Value: "INFO", Usage: "of netmaster and netplugin"},
 			&cli.BoolFlag{Name: "bare", Usage: "hosts with Open vSwitch only, no Contiv"},
@@ -100,7 +101,7 @@ func upCommand(bin string) *cli.Command {
 			began := time.Now()
 			_, err := lab.Up(ctx, lab.Config{
 				Dir: c.String("dir"), Bin: c.String("bin"), Hosts: c.Int("hosts"), Masters: c.Int("masters"),
-				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"),
+				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"),
 				Bare: c.Bool("bare"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"),
 				Progress: os.Stderr,
 			})
@@ -212,7 +213,7 @@ func signalFlag() cli.Flag {
 func restartCommand() *cli.Command {
 	return &cli.Command{
 		Name: "restart", Usage: "end a daemon, start it again and wait until it is ready",
-		ArgsUsage: "HOST netplugin|netmaster|ovs|etcd|consul", Flags: []cli.Flag{signalFlag()},
+		ArgsUsage: "HOST netplugin|netmaster|ovs|etcd|consul|docker", Flags: []cli.Flag{signalFlag()},
 		Action: action([]string{"HOST", "DAEMON"}, func(ctx context.Context, l *lab.Lab, c *cli.Command, args []string) error {
 			signal, h, err := target(l, c, args[0])
 			if err != nil {

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/sirupsen/logrus"
+	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/dockplugin"
+	"github.com/contiv/netplugin/netplugin/agent"
+	"github.com/contiv/netplugin/netplugin/cluster"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/dockerd"
+)
+
+// docker is the options of modes docker and swarm-mode.
+type docker struct {
+	pluginSocket, engineSocket, name, scope string
+}
+
+func (d *docker) flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{
+			Name: "docker-plugin-socket", Value: dockplugin.DefaultSocket, Destination: &d.pluginSocket, Sources: env.Var("DOCKER_PLUGIN_SOCKET"),
+			Usage: "`path` of the socket the Docker Engine calls (mode docker and swarm-mode)",
+		},
+		&cli.StringFlag{
+			Name: "docker-socket", Value: dockerd.DefaultSocket, Destination: &d.engineSocket, Sources: env.Var("DOCKER_SOCKET"),
+			Usage: "`path` of the Docker Engine's own socket (mode docker and swarm-mode)",
+		},
+		&cli.StringFlag{
+			Name: "plugin-name", Value: "netplugin", Destination: &d.name, Sources: env.Var("PLUGIN_NAME"),
+			Usage: "`name` the Docker Engine knows this plugin by (mode docker and swarm-mode)",
+		},
+		&cli.StringFlag{
+			Name: "docknet-scope", Value: dockplugin.ScopeLocal, Destination: &d.scope, Sources: env.Var("DOCKNET_SCOPE"),
+			Usage: "local: this agent makes the docker networks of its Engine; global: netmaster makes them, and Engines up to 20.10 share them through their cluster store (mode docker)",
+		},
+	}
+}
+
+func (d *docker) validate() error {
+	for flag, path := range map[string]string{"--docker-plugin-socket": d.pluginSocket, "--docker-socket": d.engineSocket} {
+		if !filepath.IsAbs(path) {
+			return cliconf.Usagef("%s %q: expected an absolute path", flag, path)
+		}
+	}
+	if d.name == "" {
+		return cliconf.Usagef("--plugin-name is empty, expected the name of a docker driver")
+	}
+	return cliconf.OneOf("--docknet-scope", &d.scope, dockplugin.ScopeLocal, dockplugin.ScopeGlobal)
+}
+
+// dockerServer makes what serves the Docker Engine.
+func dockerServer(o *options, store objdb.Store, master *cluster.Master, ag *agent.Agent, driver drivers.Driver, log *logrus.Logger) (*dockplugin.Server, error) {
+	engine, err := dockerd.New(o.docker.engineSocket)
+	if err != nil {
+		return nil, err
+	}
+	return dockplugin.NewServer(dockplugin.Config{
+		HostLabel: o.host, Driver: o.docker.name, Scope: o.docker.scope, Swarm: o.network.Mode == "swarm-mode",
+		Store: store, Master: master, Agent: ag, Ports: driver, Engine: engine, Log: log.WithField("part", "docker"),
+	}), nil
+}

@@ -1,0 +1,88 @@
+package dockplugin
+
+import (
+	"context"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/dockerd"
+)
+
+// DefaultSocket is where an Engine looks for a plugin called netplugin.
+const DefaultSocket = "/run/docker/plugins/netplugin.sock"
+
+// Scopes of docker networks.
+const (
+	ScopeLocal  = "local"  // every agent makes those of its own Engine
+	ScopeGlobal = "global" // netmaster makes them, the Engines share them through a store
+)
+
+// DefaultGrace is longer than any container takes to start.
+const DefaultGrace = 2 * time.Minute
+
+// Master is what is asked of netmaster.
+type Master interface {
+	AllocAddress(context.Context, masterapi.AllocAddressRequest) (masterapi.AllocAddressResponse, error)
+	ReleaseAddress(context.Context, masterapi.ReleaseAddressRequest) error
+	CreateEndpoint(context.Context, masterapi.CreateEndpointRequest) (state.Endpoint, error)
+	DeleteEndpoint(context.Context, masterapi.DeleteEndpointRequest) error
+	UpdateEndpoint(context.Context, masterapi.UpdateEndpointRequest) error
+	CreateNetwork(context.Context, contivmodel.Network) error
+	DeleteNetwork(ctx context.Context, key string) error
+}
+
+// Agent is what is asked of the agent.
+type Agent interface {
+	Network(ctx context.Context, id string) (drivers.Network, error)
+	KnownNetwork(id string) (drivers.Network, bool)
+	Topology() (t docknet.Topology, aci, known bool, changed <-chan struct{})
+	LocalEndpoints() []state.Endpoint
+	PortsChanged()
+	Ready() error
+}
+
+// Ports is what is asked of the driver.
+type Ports interface {
+	Attach(ctx context.Context, a drivers.Attachment, encap ofnet.Encap, tag uint16) (drivers.Port, error)
+	Detach(ctx context.Context, endpointID string) error
+	Attachments() []drivers.Attachment
+	Realised(ctx context.Context, endpointID string) error
+	Ready() error
+}
+
+// Engine is what is asked of the Docker Engine, outside of calls; see dockerd.Client.
+type Engine interface {
+	Networks(ctx context.Context) ([]dockerd.Network, error)
+	CreateNetwork(ctx context.Context, n dockerd.Network) (string, error)
+	RemoveNetwork(ctx context.Context, id string) error
+	Containers(ctx context.Context) ([]dockerd.Container, error)
+	Watch(ctx context.Context, changed func()) error
+}
+
+// Config says what a Server works with.
+type Config struct {
+	HostLabel string
+	// Driver is the name under which the Engine knows the plugin.
+	Driver string
+	// Scope is ScopeLocal or ScopeGlobal.
+	Scope string
+	// Swarm is set when the Engine is part of a swarm and its users make the networks.
+	Swarm  bool
+	Store  objdb.Store
+	Master Master
+	Agent  Agent
+	Ports  Ports
+	Engine Engine
+	// Grace is for how long no container must be seen to have an endpoint before it is
+	// removed; 0 means DefaultGrace.
+	Grace time.Duration
+	Log   logrus.FieldLogger
+}

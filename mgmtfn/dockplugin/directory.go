@@ -1,0 +1,249 @@
+package dockplugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/utils/delta"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// directory knows where the containers of a docker network belong, by the docker
+// network's id. It learns that from the calls by which networks are made, from the
+// Engine's list of networks, and from the records that all Engines share. What it has
+// learned stands in the store: after a restart of host or agent containers start before
+// the Engine can be asked.
+type directory struct {
+	cfg  Config
+	kick chan struct{}
+
+	mu      sync.Mutex
+	local   map[string]entry          // of this host's Engine
+	shared  map[string]docknet.Record // of all Engines, by docker network id
+	pools   map[netip.Prefix]docknet.Place
+	step    uint64 // counts the calls that have changed local
+	changed chan struct{}
+
+	// records belongs to write.
+	records *delta.Map[string, docknet.Record]
+}
+
+type entry struct {
+	record docknet.Record
+	step   uint64 // when it was learned
+}
+
+func newDirectory(cfg Config) *directory {
+	return &directory{
+		cfg: cfg, kick: make(chan struct{}, 1), local: map[string]entry{}, shared: map[string]docknet.Record{},
+		pools: map[netip.Prefix]docknet.Place{}, changed: make(chan struct{}), records: delta.NewComparable[string, docknet.Record](),
+	}
+}
+
+// find returns the record of a docker network, waiting for it to become known.
+func (d *directory) find(ctx context.Context, id string) (docknet.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupWithin)
+	defer cancel()
+	for {
+		r, ok, changed := d.get(id)
+		if ok {
+			return r, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return docknet.Record{}, errs.New(errs.NotFound,
+				"docker network %.12s stands for no network of Contiv: expected one with the options tenant and network, with contiv-tag, or called NETWORK[/TENANT] or GROUP[/TENANT]", id)
+		}
+	}
+}
+
+func (d *directory) get(id string) (r docknet.Record, ok bool, changed <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e, ok := d.local[id]; ok {
+		return e.record, true, d.changed
+	}
+	r, ok = d.shared[id]
+	return r, ok, d.changed
+}
+
+// alter changes what is known and has it written.
+func (d *directory) alter(change func()) {
+	d.mu.Lock()
+	d.step++
+	change()
+	close(d.changed)
+	d.changed = make(chan struct{})
+	d.mu.Unlock()
+	select {
+	case d.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (d *directory) learn(id string, r docknet.Record) {
+	d.alter(func() { d.local[id] = entry{r, d.step} })
+}
+
+func (d *directory) forget(id string) { d.alter(func() { delete(d.local, id) }) }
+
+// notePool remembers for which place a subnet was asked last: a docker network that is
+// made by hand says so to the IPAM driver only.
+func (d *directory) notePool(pool netip.Prefix, p docknet.Place) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pools[pool] = p
+}
+
+// ofPools returns the place for which one of the pools was asked last.
+func (d *directory) ofPools(all ...cnm.IPAMData) (docknet.Place, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, data := range all {
+		if p, err := netip.ParsePrefix(data.Pool); err == nil {
+			if place, ok := d.pools[p.Masked()]; ok {
+				return place, true
+			}
+		}
+	}
+	return docknet.Place{}, false
+}
+
+// mark returns a point in time for replace.
+func (d *directory) mark() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.step
+}
+
+// replace makes what is known of the Engine's networks exactly list, but for what has
+// been learned since mark.
+func (d *directory) replace(list map[string]docknet.Record, mark uint64) {
+	d.alter(func() {
+		for id, e := range d.local {
+			if _, ok := list[id]; !ok && e.step <= mark {
+				delete(d.local, id)
+			}
+		}
+		for id, r := range list {
+			if e, ok := d.local[id]; !ok || e.step <= mark {
+				d.local[id] = entry{r, d.step}
+			}
+		}
+	})
+}
+
+// run keeps the directory and the store in step until ctx ends.
+func (d *directory) run(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { defer close(done); d.followShared(ctx) }()
+	defer func() { <-done }()
+	const slowest = 10 * time.Second
+	loaded, said, wait := false, false, time.Duration(0)
+	for {
+		var err error
+		if !loaded {
+			err = d.load(ctx)
+			loaded = err == nil
+		}
+		if err == nil {
+			err = d.write(ctx)
+		}
+		var retry <-chan time.Time
+		if err != nil && ctx.Err() == nil {
+			if !said {
+				d.cfg.Log.WithError(err).Warn("cannot note docker networks in the store; retrying")
+			}
+			said, wait = true, min(wait+500*time.Millisecond, slowest)
+			retry = time.After(wait)
+		} else {
+			said, wait = false, 0
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.kick:
+		case <-retry:
+		}
+	}
+}
+
+func (d *directory) prefix() string { return docknet.HostRoot + d.cfg.HostLabel + "/" }
+
+// load reads what this host's agent has learned before.
+func (d *directory) load(ctx context.Context) error {
+	kvs, _, err := d.cfg.Store.List(ctx, d.prefix())
+	if err != nil {
+		return fmt.Errorf("list the docker networks of this host: %w", err)
+	}
+	d.alter(func() {
+		for _, kv := range kvs {
+			var r docknet.Record
+			if json.Unmarshal(kv.Value, &r) != nil || r.DocknetUUID == "" {
+				continue
+			}
+			id := strings.TrimPrefix(kv.Key, d.prefix())
+			d.records.SetActual(id, r)
+			if _, ok := d.local[id]; !ok {
+				d.local[id] = entry{r, d.step}
+			}
+		}
+	})
+	return nil
+}
+
+// write brings the store to what is known.
+func (d *directory) write(ctx context.Context) error {
+	want := map[string]docknet.Record{}
+	d.mu.Lock()
+	for id, e := range d.local {
+		want[id] = e.record
+	}
+	d.mu.Unlock()
+	d.records.ReplaceDesired(want)
+	for c := range d.records.Pending() {
+		op := objdb.Delete(d.prefix() + c.Key)
+		if c.Op != delta.Remove {
+			value, err := json.Marshal(c.Want)
+			if err != nil {
+				return err
+			}
+			op = objdb.Put(d.prefix()+c.Key, value)
+		}
+		if _, err := d.cfg.Store.Commit(ctx, objdb.Txn{Then: []objdb.Op{op}}); err != nil {
+			return fmt.Errorf("note docker network %.12s: %w", c.Key, err)
+		}
+		d.records.Applied(c)
+	}
+	return nil
+}
+
+// followShared follows the records of the docker networks that all Engines share.
+func (d *directory) followShared(ctx context.Context) {
+	ids := map[string]string{} // docker network id by key
+	for batch := range d.cfg.Store.Watch(ctx, docknet.Root) {
+		d.alter(func() {
+			if batch.Snapshot {
+				clear(d.shared)
+				clear(ids)
+			}
+			for _, ev := range batch.Events {
+				delete(d.shared, ids[ev.KV.Key])
+				delete(ids, ev.KV.Key)
+				var r docknet.Record
+				if !ev.Deleted && json.Unmarshal(ev.KV.Value, &r) == nil && r.DocknetUUID != "" {
+					d.shared[r.DocknetUUID], ids[ev.KV.Key] = r, r.DocknetUUID
+				}
+			}
+		})
+	}
+}

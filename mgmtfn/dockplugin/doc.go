@@ -1,0 +1,14 @@
+// Package dockplugin connects a Docker Engine to Contiv. It has three parts.
+//
+// The Server answers the Engine's calls on a unix socket: as a network driver and as an
+// IPAM driver. A call never calls back into the Engine, which holds locks meanwhile; it
+// works from what the agent knows, from the docker networks noted in the store, and with
+// netmaster, all within a deadline. The socket is there as soon as the agent is, and
+// goes with it.
+//
+// The networks part keeps the Engine's docker networks equal to Contiv's networks and
+// groups, by difference.
+//
+// The containers part tells netmaster the labels and names of the containers that run,
+// and removes endpoints whose containers are gone.
+package dockplugin

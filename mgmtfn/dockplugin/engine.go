@@ -1,0 +1,118 @@
+package dockplugin
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// resync is how often everything is compared although nothing has been heard of.
+const resync = 30 * time.Second
+
+// engineLoop follows the Engine: it learns its networks, keeps them equal to what is
+// wanted, and tells netmaster of its containers. Only the loop calls the Engine.
+type engineLoop struct {
+	s          *Server
+	kick       chan struct{}
+	networks   *networks
+	containers *containers
+}
+
+func newEngineLoop(s *Server) *engineLoop {
+	return &engineLoop{s: s, kick: make(chan struct{}, 1), networks: newNetworks(s), containers: newContainers(s)}
+}
+
+// wake has everything compared soon.
+func (l *engineLoop) wake() {
+	select {
+	case l.kick <- struct{}{}:
+	default:
+	}
+}
+
+// run works until ctx ends. An Engine that is away is waited for.
+func (l *engineLoop) run(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { defer close(done); l.watch(ctx) }()
+	defer func() { <-done }()
+	const slowest = 10 * time.Second
+	pause := time.Duration(0)
+	for ctx.Err() == nil {
+		t, _, known, changed := l.s.cfg.Agent.Topology()
+		next := resync
+		if known {
+			if err := l.pass(ctx); err != nil {
+				pause = min(2*pause+250*time.Millisecond, slowest)
+				next = pause
+			} else {
+				pause = 0
+			}
+		}
+		l.wait(ctx, t, changed, next)
+	}
+	return ctx.Err()
+}
+
+// wait returns when the loop is woken, when there are other networks or groups than those
+// of t, or after a while. Most of what changes in the agent is neither.
+func (l *engineLoop) wait(ctx context.Context, t docknet.Topology, changed <-chan struct{}, patience time.Duration) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.kick:
+			return
+		case <-timer.C:
+			return
+		case <-changed:
+			var now docknet.Topology
+			now, _, _, changed = l.s.cfg.Agent.Topology()
+			if !slices.Equal(now.Networks, t.Networks) || !slices.Equal(now.Groups, t.Groups) {
+				return
+			}
+		}
+	}
+}
+
+// pass compares everything once.
+func (l *engineLoop) pass(ctx context.Context) error {
+	if err := l.networks.pass(ctx); err != nil {
+		return err
+	}
+	return l.containers.pass(ctx)
+}
+
+// watch wakes the loop when something happens in the Engine.
+func (l *engineLoop) watch(ctx context.Context) {
+	said := false
+	const slowest = 5 * time.Second
+	pause := 250 * time.Millisecond
+	for ctx.Err() == nil {
+		err := l.s.cfg.Engine.Watch(ctx, func() {
+			said, pause = false, 250*time.Millisecond
+			l.wake()
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		log := l.s.cfg.Log.WithError(err)
+		if !said && errs.Is(err, errs.Unavailable) {
+			log.Warn("waiting for the Docker Engine")
+		} else if !said {
+			log.Warn("the events of the Docker Engine are not to be had; retrying")
+		}
+		said = true
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+		pause = min(2*pause, slowest)
+	}
+}

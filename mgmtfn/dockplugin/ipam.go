@@ -1,0 +1,196 @@
+package dockplugin
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// addressSpace is a name that Engines want and that means nothing here.
+const addressSpace = "contiv"
+
+// lookupWithin bounds how long a call waits for a network that has just been made to be
+// known on this host.
+const lookupWithin = 5 * time.Second
+
+// lookup waits until find succeeds on the networks and groups there are. At the end of
+// its time it returns an error of kind Unavailable when the store has not been read, else
+// notFound.
+func (s *Server) lookup(ctx context.Context, find func(docknet.Topology) bool, notFound error) error {
+	ctx, cancel := context.WithTimeout(ctx, lookupWithin)
+	defer cancel()
+	for {
+		t, _, known, changed := s.cfg.Agent.Topology()
+		if find(t) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if !known {
+				return errs.New(errs.Unavailable, "the agent on host %s has not read the store yet", s.cfg.HostLabel)
+			}
+			return notFound
+		}
+	}
+}
+
+// requestPool finds the subnet of a network. It holds nothing, and may be repeated.
+func (s *Server) requestPool(ctx context.Context, req cnm.RequestPoolRequest) (cnm.RequestPoolResponse, error) {
+	none := cnm.RequestPoolResponse{}
+	var pool netip.Prefix
+	if req.Pool != "" {
+		p, err := netip.ParsePrefix(req.Pool)
+		if err != nil {
+			return none, errs.New(errs.Invalid, "subnet %q: expected ADDRESS/LENGTH", req.Pool)
+		}
+		pool = p.Masked()
+	}
+	v6 := req.V6 || pool.IsValid() && pool.Addr().Is6()
+	place, n, err := s.poolPlace(ctx, req.Options)
+	if err != nil {
+		return none, err
+	}
+	if place == (docknet.Place{}) {
+		if !pool.IsValid() {
+			return none, errs.New(errs.Invalid, "which subnet? Give --subnet, --ipam-opt contiv-tag=TAG, or --ipam-opt tenant=TENANT --ipam-opt network=NETWORK")
+		}
+		return cnm.RequestPoolResponse{PoolID: poolID{pool: pool}.String(), Pool: pool.String()}, nil
+	}
+	v4Subnet, v6Subnet := docknet.Subnets(n)
+	subnet := v4Subnet.Prefix
+	if v6 {
+		subnet = v6Subnet.Prefix
+	}
+	switch {
+	case !subnet.IsValid():
+		return none, errs.New(errs.Invalid, "network %s has no IPv6 subnet: create it with --subnetv6", n.ID)
+	case pool.IsValid() && pool != subnet:
+		return none, errs.New(errs.Invalid, "subnet %s is not that of network %s: expected %s", pool, n.ID, subnet)
+	}
+	s.dir.notePool(subnet, place)
+	return cnm.RequestPoolResponse{PoolID: poolID{ownerOf(place), subnet}.String(), Pool: subnet.String()}, nil
+}
+
+// poolPlace finds the place that the options of an IPAM driver name; the zero place when
+// they name none.
+func (s *Server) poolPlace(ctx context.Context, options map[string]string) (place docknet.Place, n state.Network, err error) {
+	tag := options[docknet.OptionTag]
+	named, isNamed := docknet.OfOptions(options)
+	if tag == "" && !isNamed {
+		return docknet.Place{}, n, nil
+	}
+	notFound := errs.New(errs.NotFound, "failed to lookup tag. No group and no network has the tag %q", tag)
+	if isNamed {
+		notFound = errs.New(errs.NotFound, "network not found: %s", named.Key())
+	}
+	err = s.lookup(ctx, func(t docknet.Topology) bool {
+		found := true
+		if isNamed {
+			place = named
+		} else if place, found = t.Tagged(tag); !found {
+			return false
+		}
+		n, found = t.Network(place.NetworkID())
+		return found && t.Has(place)
+	}, notFound)
+	return place, n, err
+}
+
+// requestAddress hands out an address: a gateway as the network has it, any other from
+// netmaster, which reserves it.
+func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressRequest) (cnm.RequestAddressResponse, error) {
+	none := cnm.RequestAddressResponse{}
+	id, err := parsePoolID(req.PoolID)
+	if err != nil {
+		return none, err
+	}
+	var want netip.Addr
+	if req.Address != "" {
+		if want, err = netip.ParseAddr(req.Address); err != nil || want.Is6() != id.pool.Addr().Is6() {
+			return none, errs.New(errs.Invalid, "address %q: expected one of %s", req.Address, id.pool)
+		}
+	}
+	if req.Options[cnm.OptionAddressType] == cnm.AddressTypeGateway {
+		return s.gateway(ctx, id, want)
+	}
+	alloc := masterapi.AllocAddressRequest{NetworkID: id.owner, AddressPool: id.pool.String()}
+	if want.IsValid() {
+		if !id.pool.Contains(want) {
+			return none, errs.New(errs.Invalid, "requested address is out of range: %s is not in %s", want, id.pool)
+		}
+		alloc.PreferredIPv4Address = want.String()
+	}
+	resp, err := s.cfg.Master.AllocAddress(ctx, alloc)
+	if err != nil {
+		return none, fmt.Errorf("address of %s: %w", req.PoolID, err)
+	}
+	if p, err := netip.ParsePrefix(resp.IPv4Address); err == nil {
+		s.given.handOut(id.owner, p.Addr())
+	}
+	return cnm.RequestAddressResponse{Address: resp.IPv4Address}, nil
+}
+
+// gateway answers which address the gateway has. Engines before 28 insist on one: where
+// there is none, the network's own address stands for it.
+func (s *Server) gateway(ctx context.Context, id poolID, want netip.Addr) (cnm.RequestAddressResponse, error) {
+	none := cnm.RequestAddressResponse{}
+	var gw netip.Addr
+	err := s.lookup(ctx, func(t docknet.Topology) bool {
+		n, ok := id.network(t)
+		if ok {
+			gw = id.gateway(n)
+		}
+		return ok
+	}, errs.New(errs.NotFound, "network not found: %s", id))
+	switch {
+	case err != nil && s.cfg.Swarm && errs.Is(err, errs.NotFound):
+		// The network comes after its gateway.
+		if gw = want; !gw.IsValid() {
+			gw = id.pool.Addr().Next()
+		}
+	case err != nil:
+		return none, err
+	case want.IsValid() && gw.IsValid() && want != gw:
+		return none, errs.New(errs.Invalid, "gateway %s is not that of %s: expected %s, or no --gateway", want, id, gw)
+	case want.IsValid() && !gw.IsValid():
+		gw = want
+	case !gw.IsValid():
+		gw = id.pool.Addr()
+	}
+	return cnm.RequestAddressResponse{Address: netip.PrefixFrom(gw, id.pool.Bits()).String()}, nil
+}
+
+// releaseAddress gives an address back. That of an endpoint went with the endpoint, and
+// may be somebody else's by now.
+func (s *Server) releaseAddress(ctx context.Context, req cnm.ReleaseAddressRequest) (cnm.Empty, error) {
+	id, err := parsePoolID(req.PoolID)
+	if err != nil {
+		return cnm.Empty{}, err
+	}
+	a, err := netip.ParseAddr(req.Address)
+	if err != nil {
+		return cnm.Empty{}, errs.New(errs.Invalid, "address %q: expected one of %s", req.Address, id.pool)
+	}
+	if s.given.giveBack(id.owner, a) {
+		return cnm.Empty{}, nil
+	}
+	err = s.cfg.Master.ReleaseAddress(ctx, masterapi.ReleaseAddressRequest{NetworkID: id.owner + "|" + id.pool.String(), IPv4Address: a.String()})
+	if errs.Is(err, errs.NotFound) {
+		err = nil
+	}
+	if errs.Is(err, errs.Unavailable) || errs.Is(err, errs.Timeout) {
+		// netmaster takes reservations back that nobody uses; a container must be
+		// removable while it is away.
+		s.cfg.Log.WithError(err).WithField("address", req.Address).Warn("an address is given back later by netmaster itself")
+		err = nil
+	}
+	return cnm.Empty{}, err
+}

@@ -1,0 +1,85 @@
+package dockplugin
+
+import (
+	"context"
+
+	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// createNetwork notes where the containers of a new docker network belong, if that can
+// be told from the call. Otherwise the Engine's list of networks, with names, will tell.
+func (s *Server) createNetwork(ctx context.Context, req cnm.CreateNetworkRequest) (cnm.Empty, error) {
+	if on, ok := req.Options[cnm.OptionEnableIPv4].(bool); ok && !on {
+		return cnm.Empty{}, errs.New(errs.Invalid, "networks of Contiv always have IPv4: leave out --ipv4=false")
+	}
+	place, ok, err := s.placeOfOptions(ctx, stringOptions(req.Options[cnm.OptionGeneric]))
+	if err != nil {
+		return cnm.Empty{}, err
+	}
+	if !ok {
+		place, ok = s.dir.ofPools(append(req.IPv4Data, req.IPv6Data...)...)
+	}
+	if ok {
+		r := docknet.NewRecord(place, req.NetworkID)
+		r.Internal, _ = req.Options[cnm.OptionInternal].(bool)
+		s.dir.learn(req.NetworkID, r)
+	}
+	s.engine.wake()
+	return cnm.Empty{}, nil
+}
+
+func (s *Server) deleteNetwork(_ context.Context, req cnm.NetworkRequest) (cnm.Empty, error) {
+	s.dir.forget(req.NetworkID)
+	s.engine.wake()
+	return cnm.Empty{}, nil
+}
+
+// placeOfOptions finds the place that the options of a docker network name.
+func (s *Server) placeOfOptions(ctx context.Context, options map[string]string) (place docknet.Place, ok bool, err error) {
+	if p, ok := docknet.OfOptions(options); ok {
+		return p, true, nil
+	}
+	tag := options[docknet.OptionTag]
+	if tag == "" {
+		return docknet.Place{}, false, nil
+	}
+	err = s.lookup(ctx, func(t docknet.Topology) (found bool) {
+		place, found = t.Tagged(tag)
+		return found
+	}, errs.New(errs.NotFound, "failed to lookup tag. No group and no network has the tag %q", tag))
+	return place, err == nil, err
+}
+
+// stringOptions takes the texts from options of any kind.
+func stringOptions(options any) map[string]string {
+	out := map[string]string{}
+	if m, ok := options.(map[string]any); ok {
+		for k, v := range m {
+			if text, ok := v.(string); ok {
+				out[k] = text
+			}
+		}
+	}
+	return out
+}
+
+// gatewayCheck says for which families of a network to be no gateway must be asked.
+func (s *Server) gatewayCheck(ctx context.Context, req cnm.GwAllocCheckRequest) (cnm.GwAllocCheckResponse, error) {
+	var skip cnm.GwAllocCheckResponse
+	place, ok, err := s.placeOfOptions(ctx, stringOptions(req.Options[cnm.OptionGeneric]))
+	if err != nil || !ok {
+		return skip, nil //nolint:nilerr // unknown: the pool will say what is wrong
+	}
+	err = s.lookup(ctx, func(t docknet.Topology) bool {
+		n, found := t.Network(place.NetworkID())
+		v4, v6 := docknet.Subnets(n)
+		skip = cnm.GwAllocCheckResponse{SkipIPv4: !v4.Gateway.IsValid(), SkipIPv6: !v6.Gateway.IsValid()}
+		return found
+	}, errs.New(errs.NotFound, "network not found: %s", place.Key()))
+	if err != nil {
+		return cnm.GwAllocCheckResponse{}, nil //nolint:nilerr // as above
+	}
+	return skip, nil
+}

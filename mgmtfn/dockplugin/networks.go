@@ -1,0 +1,133 @@
+package dockplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/utils/delta"
+	"github.com/contiv/netplugin/utils/dockerd"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// networks keeps the Engine's docker networks equal to Contiv's networks and groups.
+// Those made by hand are left alone.
+type networks struct {
+	s      *Server
+	names  *delta.Map[string, dockerd.Network]
+	failed map[string]string // what was said last about a name
+}
+
+func newNetworks(s *Server) *networks {
+	return &networks{s: s, names: delta.New[string](docknet.Same), failed: map[string]string{}}
+}
+
+// pass learns the Engine's networks and settles every difference it can.
+func (w *networks) pass(ctx context.Context) error {
+	mark := w.s.dir.mark()
+	list, err := w.s.cfg.Engine.Networks(ctx)
+	if err != nil {
+		return err
+	}
+	t, aci, _, _ := w.s.cfg.Agent.Topology()
+	records := map[string]docknet.Record{}
+	for _, n := range list {
+		if n.Driver != w.s.cfg.Driver {
+			continue
+		}
+		if p, ok := t.Of(n); ok {
+			r := docknet.NewRecord(p, n.ID)
+			r.Internal = n.Internal
+			records[n.ID] = r
+		}
+	}
+	w.s.dir.replace(records, mark)
+	if w.s.cfg.Swarm || w.s.cfg.Scope == ScopeGlobal {
+		return nil
+	}
+	return w.settle(ctx, list, t.Wanted(w.s.cfg.Driver, aci), records)
+}
+
+// settle makes what is missing and removes what is not wanted any more. It goes on when
+// one fails.
+func (w *networks) settle(ctx context.Context, list []dockerd.Network, want map[string]dockerd.Network, records map[string]docknet.Record) error {
+	foreign := map[string]error{} // names that are taken
+	have := map[string]dockerd.Network{}
+	for _, n := range list {
+		_, twice := have[n.Name]
+		switch {
+		case n.Driver == w.s.cfg.Driver && docknet.Ours(n) && !twice:
+			have[n.Name] = n
+		case n.Driver != w.s.cfg.Driver:
+			foreign[n.Name] = errs.New(errs.Exists, "network name used by another driver: docker network %s has driver %s, rename it", n.Name, n.Driver)
+		case records[n.ID].ID != want[n.Name].Labels[docknet.Label]:
+			foreign[n.Name] = errs.New(errs.Exists, "docker network %s, made by hand, stands for something else, rename it", n.Name)
+		default: // made by hand, and as good as ours
+			foreign[n.Name] = nil
+		}
+	}
+	for name := range foreign {
+		if _, wanted := want[name]; !wanted {
+			delete(foreign, name)
+		}
+		delete(want, name)
+	}
+	w.names.ReplaceActual(have)
+	w.names.ReplaceDesired(want)
+	pending := map[string]delta.Change[string, dockerd.Network]{}
+	for c := range w.names.Pending() {
+		pending[c.Key] = c
+	}
+	var failed []error
+	for _, name := range slices.Sorted(maps.Keys(pending)) {
+		err := w.apply(ctx, pending[name])
+		w.report(name, err)
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	for name, err := range foreign {
+		w.report(name, err)
+	}
+	return errors.Join(failed...)
+}
+
+func (w *networks) apply(ctx context.Context, c delta.Change[string, dockerd.Network]) error {
+	log := w.s.cfg.Log.WithFields(logrus.Fields{"docknet": c.Key, "change": c.Op.String()})
+	if c.Op != delta.Add {
+		if err := w.s.cfg.Engine.RemoveNetwork(ctx, c.Have.ID); err != nil {
+			return fmt.Errorf("docker network %s is not what it should be and cannot be removed: %w", c.Key, err)
+		}
+		w.s.dir.forget(c.Have.ID)
+	}
+	if c.Op != delta.Remove {
+		id, err := w.s.cfg.Engine.CreateNetwork(ctx, c.Want)
+		if err != nil {
+			return fmt.Errorf("docker network %s: %w", c.Key, err)
+		}
+		if p, ok := docknet.OfOptions(c.Want.Options); ok {
+			w.s.dir.learn(id, docknet.NewRecord(p, id))
+		}
+		log = log.WithField("id", id)
+	}
+	w.names.Applied(c)
+	log.Info("docker network is as it should be")
+	return nil
+}
+
+// report logs what is wrong with a docker network, once.
+func (w *networks) report(name string, err error) {
+	if err == nil {
+		delete(w.failed, name)
+		return
+	}
+	if w.failed[name] != err.Error() {
+		w.failed[name] = err.Error()
+		w.s.cfg.Log.WithError(err).WithField("docknet", name).Warn("a docker network is not as it should be; retrying")
+	}
+}

@@ -1,0 +1,215 @@
+package dockplugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/contiv/netplugin/mgmtfn/deletions"
+	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/keylock"
+)
+
+// Limits of one call: its body in bytes, and its duration. An Engine that starts waits for
+// the calls about its containers before it serves; ten seconds are enough for another
+// netmaster to take over.
+const (
+	maxBody     = 1 << 20
+	callTimeout = 10 * time.Second
+	undoTimeout = 5 * time.Second
+)
+
+// Server serves an Engine. Create it with NewServer.
+type Server struct {
+	cfg      Config
+	dir      *directory
+	pending  *deletions.Queue
+	turns    keylock.Locks
+	given    *addresses
+	engine   *engineLoop
+	begun    time.Time
+	handlers map[string]handler
+}
+
+// handler answers one call, given its body.
+type handler func(ctx context.Context, body []byte) (any, error)
+
+// NewServer makes a server; it serves nothing before Run.
+func NewServer(cfg Config) *Server {
+	s := &Server{
+		cfg: cfg, dir: newDirectory(cfg), pending: deletions.New(cfg.Master, cfg.Log),
+		given: newAddresses(), begun: time.Now(),
+	}
+	s.engine = newEngineLoop(s)
+	s.handlers = s.routes()
+	return s
+}
+
+// Run listens on a unix socket and follows the Engine until ctx ends; then it lets calls
+// that run finish and removes the socket.
+func (s *Server) Run(ctx context.Context, socket string) error {
+	l, err := listen(socket)
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
+	srv.SetKeepAlivesEnabled(false)
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.dir.run(gctx) })
+	g.Go(func() error { return s.pending.Run(gctx) })
+	g.Go(func() error { return s.engine.run(gctx) })
+	g.Go(func() error {
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve %s: %w", socket, err)
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-gctx.Done()
+		grace, cancel := context.WithTimeout(context.Background(), undoTimeout)
+		defer cancel()
+		return srv.Shutdown(grace)
+	})
+	if err := g.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// listen makes the socket, accessible to root alone, in place of a stale one. Closing
+// the listener removes it.
+func listen(socket string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
+		return nil, fmt.Errorf("directory of the plugin's socket: %w", err)
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("remove the stale plugin socket: %w", err)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		return nil, fmt.Errorf("listen for the Docker Engine: %w", err)
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// routes lists what is answered, by path.
+func (s *Server) routes() map[string]handler {
+	network, ipam := "/"+cnm.NetworkDriver+".", "/"+cnm.IpamDriver+"."
+	nothing := func(context.Context, cnm.EndpointRequest) (cnm.Empty, error) { return cnm.Empty{}, nil }
+	return map[string]handler{
+		cnm.PathActivate:   always(cnm.Activation{Implements: []string{cnm.NetworkDriver, cnm.IpamDriver}}),
+		cnm.PathDeactivate: always(cnm.Empty{}),
+
+		network + "GetCapabilities":             always(s.capabilities()),
+		network + "CreateNetwork":               call(s.createNetwork),
+		network + "DeleteNetwork":               call(s.deleteNetwork),
+		network + "AllocateNetwork":             call(s.allocateNetwork),
+		network + "FreeNetwork":                 call(s.freeNetwork),
+		network + "GwAllocCheck":                call(s.gatewayCheck),
+		network + "CreateEndpoint":              call(s.createEndpoint),
+		network + "DeleteEndpoint":              call(s.deleteEndpoint),
+		network + "EndpointOperInfo":            always(cnm.EndpointInfo{}),
+		network + "Join":                        call(s.join),
+		network + "Leave":                       call(nothing),
+		network + "ProgramExternalConnectivity": call(nothing),
+		network + "RevokeExternalConnectivity":  call(nothing),
+		network + "DiscoverNew":                 always(cnm.Empty{}),
+		network + "DiscoverDelete":              always(cnm.Empty{}),
+
+		ipam + "GetCapabilities":         always(cnm.IPAMCapabilities{}),
+		ipam + "GetDefaultAddressSpaces": always(cnm.AddressSpaces{LocalDefaultAddressSpace: addressSpace, GlobalDefaultAddressSpace: addressSpace}),
+		ipam + "RequestPool":             call(s.requestPool),
+		ipam + "ReleasePool":             always(cnm.Empty{}),
+		ipam + "RequestAddress":          call(s.requestAddress),
+		ipam + "ReleaseAddress":          call(s.releaseAddress),
+	}
+}
+
+// always answers the same, whatever is asked.
+func always(answer any) handler {
+	return func(context.Context, []byte) (any, error) { return answer, nil }
+}
+
+// errUndecodable is a body that is not what the call wants.
+type errUndecodable struct{ error }
+
+// call decodes the body for a function.
+func call[Req, Resp any](do func(context.Context, Req) (Resp, error)) handler {
+	return func(ctx context.Context, body []byte) (any, error) {
+		var req Req
+		if err := json.Unmarshal(body, &req); err != nil {
+			return nil, errUndecodable{fmt.Errorf("the request cannot be read: %w", err)}
+		}
+		return do(ctx, req)
+	}
+}
+
+// ServeHTTP answers one call.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	serve, ok := s.handlers[r.URL.Path]
+	if !ok || r.Method != http.MethodPost {
+		answer(w, http.StatusNotFound, failure(fmt.Errorf("%s %s is not implemented", r.Method, r.URL.Path)))
+		return
+	}
+	log := s.cfg.Log.WithField("call", strings.TrimPrefix(r.URL.Path, "/"))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		answer(w, http.StatusBadRequest, failure(err))
+		return
+	}
+	log.WithField("body", string(body)).Debug("called by the Docker Engine")
+	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+	defer cancel()
+	began := time.Now()
+	reply, err := serve(ctx, body)
+	log = log.WithField("took", time.Since(began).Round(time.Millisecond))
+	var undecodable errUndecodable
+	switch {
+	case err == nil:
+		log.Debug("answered")
+		answer(w, http.StatusOK, reply)
+	case errors.As(err, &undecodable):
+		answer(w, http.StatusBadRequest, failure(err))
+	default:
+		log.WithError(err).Warn("a call of the Docker Engine failed")
+		answer(w, http.StatusInternalServerError, failure(err))
+	}
+}
+
+// failure is the answer to a call that failed, on one line.
+func failure(err error) cnm.Error {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if errs.Is(err, errs.Unavailable) || errs.Is(err, errs.Timeout) {
+		text += "; try again later"
+	}
+	return cnm.Error{Err: text, Error: text}
+}
+
+func answer(w http.ResponseWriter, status int, reply any) {
+	w.Header().Set("Content-Type", cnm.ContentType)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(reply) // an Engine that has gone is nobody's error
+}
+
+func (s *Server) capabilities() cnm.Capabilities {
+	c := cnm.Capabilities{Scope: cnm.ScopeLocal, ConnectivityScope: cnm.ScopeGlobal, GwAllocChecker: true}
+	if s.cfg.Swarm || s.cfg.Scope == ScopeGlobal {
+		c.Scope = cnm.ScopeGlobal
+	}
+	return c
+}
