@@ -50,6 +50,21 @@ func misuse(format string, args ...any) error {
 
 // Run runs netctl with args, args[0] being its name, and returns its exit status.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	err := tree(stdin, stdout, stderr).Run(ctx, args)
+	if err == nil {
+		return exitOK
+	}
+	f := &failure{status: exitUsage}
+	if !errors.As(err, &f) {
+		f.err = err
+	}
+	// stderr is where complaints go; if it is gone there is nobody to tell.
+	_, _ = fmt.Fprintf(stderr, "Error: %s\n", strings.TrimSpace(f.Error()))
+	return f.status
+}
+
+// tree is netctl with all its commands.
+func tree(stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 	root := &cli.Command{
 		Name:      "netctl",
 		Usage:     "configure and inspect Contiv networks",
@@ -92,17 +107,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		},
 	}
 	prepare(root)
-	err := root.Run(ctx, args)
-	if err == nil {
-		return exitOK
-	}
-	f := &failure{status: exitUsage}
-	if !errors.As(err, &f) {
-		f.err = err
-	}
-	// stderr is where complaints go; if it is gone there is nobody to tell.
-	_, _ = fmt.Fprintf(stderr, "Error: %s\n", strings.TrimSpace(f.Error()))
-	return f.status
+	return root
 }
 
 // prepare sets on a command and everything below it what holds for all.
@@ -162,7 +167,7 @@ type arguments struct {
 
 // leaf makes a command that takes exactly the given arguments.
 func leaf(name, usage string, args arguments, flags []cli.Flag, run func(ctx context.Context, cmd *cli.Command) error) *cli.Command {
-	if slices.Contains([]string{"create", "update", "set", "rm", "rule-add", "rule-rm"}, name) {
+	if slices.Contains([]string{"apply", "create", "update", "set", "rm", "rule-add", "rule-rm"}, name) {
 		flags = append(slices.Clone(flags), waitFlag())
 	}
 	aliases := map[string][]string{"rm": {"delete"}, "ls": {"list"}, "group-ls": {"group-list"}}

@@ -54,15 +54,18 @@ func apply(ctx context.Context, cmd *cli.Command) error {
 	if cmd.Bool("dry-run") {
 		return print(cmd, preview(steps))
 	}
+	var last client.Change // of all
 	for i, s := range steps {
-		if err := s.Apply(ctx, c); err != nil {
+		ch, err := s.Apply(ctx, c)
+		if err != nil {
 			return refused(fmt.Errorf("%w; %d of %d objects were done before", err, i, len(steps)))
 		}
+		last = client.Change{Revision: max(last.Revision, ch.Revision), Settings: max(last.Settings, ch.Settings)}
 		if err := print(cmd, fmt.Sprintf("%s: %s\n", s, s.Action)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return awaitHosts(ctx, cmd, c, last)
 }
 
 // preview is what steps would do, with the fields that would change.

@@ -122,7 +122,7 @@ func (t *typed) flag(name string) (first string, takesValue bool) {
 	for _, f := range slices.Concat(t.cmd.Flags, t.root.Flags) {
 		if slices.Contains(f.Names(), name) {
 			d, ok := f.(cli.DocGenerationFlag)
-			return f.Names()[0], ok && d.TakesValue()
+			return f.Names()[0], ok && d.TakesValue() && f.Names()[0] != waitFlag().Names()[0] // which may stand alone
 		}
 	}
 	return "", false

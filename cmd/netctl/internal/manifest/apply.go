@@ -85,13 +85,14 @@ func (s *Step) compare(have any, exists bool) error {
 	return nil
 }
 
-// Apply does what a step says.
-func (s *Step) Apply(ctx context.Context, c *client.Client) error {
+// Apply does what a step says, and returns what hosts have to apply.
+func (s *Step) Apply(ctx context.Context, c *client.Client) (client.Change, error) {
 	if s.Action == Unchanged {
-		return nil
+		return client.Change{}, nil
 	}
-	if err := s.kind.put(ctx, c, s.obj); err != nil {
-		return fmt.Errorf("%s: %s: %w", s.Where, s.Item, err)
+	ch, err := s.kind.put(ctx, c, s.obj)
+	if err != nil {
+		return ch, fmt.Errorf("%s: %s: %w", s.Where, s.Item, err)
 	}
-	return nil
+	return ch, nil
 }

@@ -25,7 +25,7 @@ type kind struct {
 	tenant func(obj any) string          // "" for what belongs to none
 	check  func(obj any) (string, error) // strips, validates, fills defaults; returns the key
 	list   func(context.Context, *client.Client) ([]any, error)
-	put    func(context.Context, *client.Client, any) error
+	put    func(context.Context, *client.Client, any) (client.Change, error)
 }
 
 // kinds returns the kinds in the order of making: each needs only what comes before.
@@ -86,9 +86,9 @@ func of[T, O any, A any](k contivmodel.Kind[T, O], tenant func(A) string, names 
 			}
 			return objs, err
 		},
-		put: func(ctx context.Context, c *client.Client, obj any) error {
-			_, err := client.Put(ctx, c, k, obj.(*T))
-			return err
+		put: func(ctx context.Context, c *client.Client, obj any) (client.Change, error) {
+			_, ch, err := client.PutChange(ctx, c, k, obj.(*T))
+			return ch, err
 		},
 	}
 }
