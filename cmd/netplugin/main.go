@@ -22,6 +22,7 @@ type options struct {
 	network cliconf.Network
 	store   cliconf.Store
 	docker  docker
+	names   nameOptions
 
 	host, vtep, ctrl, uplinkList string
 	vxlanPort                    int
@@ -47,7 +48,7 @@ func command() *cli.Command {
 	return &cli.Command{
 		Name:  "netplugin",
 		Usage: "Contiv's agent: networks and endpoints of one host",
-		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.flags(), o.docker.flags()),
+		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.flags(), o.docker.flags(), o.names.flags()),
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			log, err := o.log.Open("netplugin", os.Stderr)
 			if err != nil {
@@ -144,6 +145,9 @@ func (o *options) validate(ctx context.Context, _ *cli.Command) error {
 		return cliconf.Usagef("--host %q: expected a label without slashes and blanks", o.host)
 	}
 	if err := o.validateHost(ctx); err != nil {
+		return err
+	}
+	if err := o.names.validate(); err != nil {
 		return err
 	}
 	if o.network.NetMode == "vlan" && len(o.uplinks) == 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/netplugin/cluster"
 	"github.com/contiv/netplugin/netplugin/inspect"
+	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/open"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/errs"
@@ -33,16 +34,26 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		return err
 	}
 	defer store.Close()
-	driver, err := ovsd.New(ovsd.Config{
+	names, err := o.names.server(o.network.Mode, log.WithField("part", "dns"))
+	if err != nil {
+		return err
+	}
+	ovs := ovsd.Config{
 		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort),
 		Uplinks: o.uplinks, AllowSpoofing: o.allowSpoofing, Log: log.WithField("part", "ovs"),
-	})
+	}
+	var onBatch func(objdb.Batch)
+	if names != nil {
+		ovs.NameServer, ovs.DNSRate, onBatch = names, uint32(o.names.rate), names.Apply
+	}
+	driver, err := ovsd.New(ovs)
 	if err != nil {
 		return err
 	}
 	ag := agent.New(agent.Config{
 		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode,
 		Store: store, Driver: driver, Log: log.WithField("part", "agent"),
+		OnBatch: onBatch,
 		OnPeers: func(peers map[string]netip.Addr) { driver.SetPeers(values(peers)) },
 	})
 	master := cluster.NewMaster()
@@ -50,6 +61,11 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics.MustRegister(driver.Collector(), agentCollector(ag))
+	var inspectNames func() any
+	if names != nil {
+		metrics.MustRegister(names.Collectors()...)
+		inspectNames = names.Inspect
+	}
 	checks := map[string]func() error{
 		"store": func() error {
 			soon, cancel := context.WithTimeout(ctx, time.Second)
@@ -78,6 +94,9 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return driver.Run(ctx) })
+	if names != nil {
+		g.Go(func() error { return names.Run(ctx) })
+	}
 	g.Go(func() error { return ag.Run(ctx) })
 	g.Go(func() error { return ended(ctx, master.Follow(ctx, store)) })
 	g.Go(func() error {
@@ -90,7 +109,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	}
 	g.Go(func() error {
 		return inspect.Serve(ctx, o.restAddress, inspect.Handler(inspect.Sources{
-			Driver: driver.Inspect, Agent: func() any { return ag.Status() },
+			Driver: driver.Inspect, Names: inspectNames, Agent: func() any { return ag.Status() },
 			Reclaim: driver.Detach, Services: driver.ServiceCounts, Checks: checks, Metrics: metrics,
 		}))
 	})

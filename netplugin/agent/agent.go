@@ -31,6 +31,9 @@ type Config struct {
 	// OnPeers, if set, is told the tunnel addresses of the other hosts by label. It
 	// must not call the agent.
 	OnPeers func(map[string]netip.Addr)
+	// OnBatch, if set, is given everything of the state prefix, before the driver is told
+	// of it. It must not call the agent.
+	OnBatch func(objdb.Batch)
 	Log     logrus.FieldLogger
 }
 
@@ -81,6 +84,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	g.Go(func() error { return a.followGlobal(ctx) })
 	g.Go(func() error {
 		for batch := range a.cfg.Store.Watch(ctx, state.StateRoot) {
+			if a.cfg.OnBatch != nil {
+				a.cfg.OnBatch(batch)
+			}
 			a.apply(batch)
 		}
 		return ctx.Err()

@@ -21,6 +21,7 @@ import (
 type Sources struct {
 	Driver  func() map[string]any                              // state of the bridges
 	Agent   func() any                                         // the agent in numbers
+	Names   func() any                                         // what the name server knows; nil without one
 	Reclaim func(ctx context.Context, endpointID string) error // remove a local endpoint
 	// Services tells what containers of this host have exchanged with providers.
 	Services func(ctx context.Context) ([]drivers.ServiceCount, error)
@@ -34,6 +35,13 @@ func Handler(s Sources) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /inspect/driver", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.Driver()) })
 	mux.HandleFunc("GET /inspect/agent", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.Agent()) })
+	mux.HandleFunc("GET /inspect/nameserver", func(w http.ResponseWriter, _ *http.Request) {
+		if s.Names == nil {
+			http.Error(w, "Error fetching nameserver state", http.StatusInternalServerError)
+			return
+		}
+		reply(w, http.StatusOK, s.Names())
+	})
 	mux.HandleFunc("GET /inspect/bgp", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "Error fetching bgp", http.StatusInternalServerError)
 	})

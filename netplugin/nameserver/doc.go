@@ -15,7 +15,8 @@
 //
 // A name is known as it is, and as NAME.DOMAIN and NAME.TENANT.DOMAIN. What it may be,
 // the first table with an address of the family asked for deciding: a service, a group,
-// a container's name, a container's id (whole, or its first twelve characters).
+// a container's name, a container's id (of one that is too long for a label the first twelve
+// characters), an endpoint's id.
 // Addresses have names too (PTR). No tenant learns anything of another.
 //
 // Of a name with many addresses an answer holds ten, in turn.

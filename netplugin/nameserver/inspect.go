@@ -48,7 +48,7 @@ func (n *Names) inspect() map[string]Records {
 		for k, names := range e.names {
 			for i, name := range names {
 				if kind(k) == containerID && i > 0 {
-					break // the short form of the same
+					break // the same once more
 				}
 				tables[k][name] = append(tables[k][name], text)
 			}

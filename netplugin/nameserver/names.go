@@ -1,6 +1,7 @@
 package nameserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"strings"
@@ -24,9 +25,10 @@ const (
 	numKinds
 )
 
-// shortID is how many characters of a container's id are its name, too: what Docker
-// shows, and gives it as its host name.
-const shortID = 12
+// maxLabel is the longest part of a name between dots (RFC 1035 section 2.3.4). Of an id
+// that is longer the first characters are taken, as many as Docker shows, and makes the
+// host name of a container.
+const maxLabel, shortID = 63, 12
 
 // node is what one name of a tenant stands for.
 type node struct {
@@ -127,13 +129,17 @@ func readEndpoint(value []byte) (entry, error) {
 	e.put(group, grp)
 	// Docker writes a slash before names.
 	e.put(container, strings.TrimPrefix(rec.EPCommonName, "/"))
-	e.put(containerID, rec.ContainerID)
-	if len(rec.ContainerID) > shortID {
-		e.put(containerID, rec.ContainerID[:shortID])
+	id := cmp.Or(rec.ContainerID, rec.EndpointID)
+	if len(id) > maxLabel { // a whole id of a runtime is too long for a label
+		id = id[:shortID]
+	}
+	e.put(containerID, id)
+	if rec.EndpointID != rec.ContainerID && len(rec.EndpointID) <= maxLabel && id != rec.EndpointID {
+		e.put(containerID, rec.EndpointID)
 	}
 	for _, names := range [][]string{e.names[container], e.names[containerID]} {
 		if e.host == "" && len(names) > 0 {
-			e.host = names[len(names)-1]
+			e.host = names[0]
 		}
 	}
 	return e, nil
@@ -145,11 +151,8 @@ func readService(value []byte) (entry, error) {
 		return entry{}, err
 	}
 	e := entry{tenant: rec.Tenant}
-	if a, err := netip.ParseAddr(rec.IPAddress); err == nil && a.Is4() {
-		e.v4 = a
-	} else if err == nil {
-		e.v6 = a
-	}
+	e.v4, _ = netip.ParseAddr(rec.IPAddress)
+	e.v6, _ = netip.ParseAddr(rec.IPv6Address)
 	e.put(service, rec.ServiceName)
 	e.host = strings.ToLower(rec.ServiceName)
 	return e, nil

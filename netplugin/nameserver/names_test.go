@@ -47,20 +47,21 @@ func endpoint(t testing.TB, id, name, grp, v4, v6 string) objdb.Event {
 	return set(t, endpointKey(id), rec)
 }
 
-func lb(t testing.TB, name, tenant, v4 string) objdb.Event {
-	return set(t, state.ServiceLBRoot+state.ServiceID(name, tenant), state.ServiceLB{ServiceName: name, Tenant: tenant, IPAddress: v4})
+func lb(t testing.TB, name, tenant, v4, v6 string) objdb.Event {
+	return set(t, state.ServiceLBRoot+state.ServiceID(name, tenant), state.ServiceLB{ServiceName: name, Tenant: tenant, IPAddress: v4, IPv6Address: v6})
 }
 
 // sample is two tenants that use the same names and addresses.
 func sample(t testing.TB) *Names {
 	n := NewNames(quiet())
 	n.Apply(objdb.Batch{Snapshot: true, Events: []objdb.Event{
-		endpoint(t, "net.blue-0123456789abcdef", "/web1", "web", "10.1.1.1", "2001:db8::1"),
+		endpoint(t, "net.blue-0123456789abcdef"+strings.Repeat("0", 48), "/web1", "web", "10.1.1.1", "2001:db8::1"),
 		endpoint(t, "net.blue-b", "web2", "web", "10.1.1.2", ""),
 		endpoint(t, "net.blue-c", "six", "", "", "2001:db8::3"),
 		endpoint(t, "net.blue-d", "Upper.Dotted", "", "10.1.1.4", ""),
 		endpoint(t, "net.blue-e", "svc", "svc", "10.1.1.5", ""),
-		lb(t, "svc", "blue", "10.1.1.100"),
+		lb(t, "svc", "blue", "10.1.1.100", ""),
+		lb(t, "svc6", "blue", "10.1.1.101", "2001:db8::101"),
 		endpoint(t, "net.red-f", "web1", "web", "10.1.1.2", ""),
 		endpoint(t, "net.red-g", "secret", "", "10.1.1.9", ""),
 		set(t, state.NetworkRoot+"net.blue", state.Network{ID: "net.blue"}),
@@ -94,7 +95,7 @@ func TestResolve(t *testing.T) {
 		{"blue", "six.", dns.TypeANY, []string{"2001:db8::3"}, found},
 		{"blue", "upper.dotted.", dns.TypeA, []string{"10.1.1.4"}, found},
 		{"blue", "svc.", dns.TypeA, []string{"10.1.1.100"}, found}, // a service before a group
-		{"blue", "0123456789abcdef.", dns.TypeA, web[:1], found},
+		{"blue", "svc6.", dns.TypeAAAA, []string{"2001:db8::101"}, found},
 		{"blue", "0123456789ab.", dns.TypeA, web[:1], found},
 		{"blue", "0123456789.", dns.TypeA, nil, foreign},
 		{"blue", "web1.contiv.local.", dns.TypeA, web[:1], found},

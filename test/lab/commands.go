@@ -74,6 +74,9 @@ func (h *Host) netpluginArgs() []string {
 	if c.NetMode == "vlan" {
 		args = append(args, "--vlan-uplinks", "eth2")
 	}
+	if c.DNS != "" {
+		args = append(args, "--dns", c.DNS)
+	}
 	return args
 }
 

@@ -26,6 +26,7 @@ type Config struct {
 	Store   string `json:"store"`   // embedded (default): etcd in netmaster | etcd: Debian's | consul, both on the masters' hosts
 	Mode    string `json:"mode"`    // plugin mode of the daemons; default kubernetes, with an Engine docker
 	Docker  string `json:"docker"`  // Docker Engine of every host: none (default), 20 (the distribution's) or 28 (of scripts/dockerd)
+	DNS     string `json:"dns"`     // --dns of netplugin; default its own
 	// Bare brings up hosts with Open vSwitch only.
 	Bare bool `json:"bare,omitempty"`
 	// LogLevel of netmaster and netplugin; default INFO.

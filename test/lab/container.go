@@ -174,7 +174,8 @@ func (h *Host) cni(ctx context.Context, command string, c Container) ([]byte, er
 	var out, stderr bytes.Buffer
 	err = h.Run(ctx, Stdio{In: bytes.NewReader(conf), Out: &out, Err: &stderr, Env: []string{
 		"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + c.ContainerID, "CNI_NETNS=" + c.Netns,
-		"CNI_IFNAME=" + c.Interface, "CNI_PATH=/opt/cni/bin", "CNI_ARGS=IgnoreUnknown=1",
+		"CNI_IFNAME=" + c.Interface, "CNI_PATH=/opt/cni/bin",
+		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=" + c.Name,
 	}}, "/opt/cni/bin/contivk8s")
 	if err == nil {
 		return out.Bytes(), nil

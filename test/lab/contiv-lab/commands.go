@@ -87,6 +87,7 @@ func upCommand(bin string) *cli.Command {
 			&cli.IntFlag{Name: "masters", Value: 1, Usage: "number of hosts that run netmaster, from host1 on"},
 			&cli.StringFlag{Name: "netmode", Value: "vxlan", Usage: "vxlan or vlan"},
 			&cli.StringFlag{Name: "fwdmode", Usage: "routing or bridge; by default routing for vxlan, bridge for vlan"},
+			&cli.StringFlag{Name: "dns", Usage: "on, off or auto: whether netplugin answers name queries; by default as it does by itself"},
 			&cli.StringFlag{Name: "store", Value: lab.StoreEmbedded, Usage: "embedded, or etcd or consul for a separate one"},
 			&cli.StringFlag{Name: "docker", Usage: "a Docker Engine on every host: 20 (the distribution's) or 28 (run make dockerd first)"},
 			&cli.StringFlag{Name: "bin", Value: bin, Usage: "directory of the binaries"},
@@ -101,7 +102,7 @@ func upCommand(bin string) *cli.Command {
 			began := time.Now()
 			_, err := lab.Up(ctx, lab.Config{
 				Dir: c.String("dir"), Bin: c.String("bin"), Hosts: c.Int("hosts"), Masters: c.Int("masters"),
-				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"),
+				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"),
 				Bare: c.Bool("bare"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"),
 				Progress: os.Stderr,
 			})
