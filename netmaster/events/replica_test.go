@@ -14,8 +14,10 @@ import (
 	"github.com/contiv/netplugin/contivmodel/client"
 	"github.com/contiv/netplugin/netmaster/events"
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/embedded"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // TestReplica: whatever breaks (connections, the store's watch, the client's place), a
@@ -23,16 +25,29 @@ import (
 // store.
 func TestReplica(t *testing.T) {
 	for seed := range uint64(20) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { replicate(t, rand.New(rand.NewPCG(seed, 1))) })
+		t.Run(fmt.Sprint("memory-", seed), func(t *testing.T) {
+			store := memory.New()
+			replicate(t, rand.New(rand.NewPCG(seed, 1)), store, store.Resync)
+		})
 	}
+	t.Run("etcd", func(t *testing.T) {
+		store, err := embedded.Open(context.Background(), embedded.Config{Dir: t.TempDir(), ListenClient: netxtest.FreeAddress(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		// What is no object moves the revision, too.
+		other := func() { commit(t, store, objdb.Txn{Then: []objdb.Op{objdb.Put("/contiv.io/other", nil)}}) }
+		replicate(t, rand.New(rand.NewPCG(1, 2)), store, other)
+	})
 }
 
-func replicate(t *testing.T, random *rand.Rand) {
-	store := memory.New()
+// replicate plays on a store; disturb is what else happens to it now and then.
+func replicate(t *testing.T, random *rand.Rand, store objdb.Store, disturb func()) {
 	var servers []*httptest.Server
 	var urls []string
 	for range 2 {
-		s := httptest.NewServer(run(t, store.Connect(), events.Config{MaxBatches: 1 + random.IntN(8)}))
+		s := httptest.NewServer(run(t, store, events.Config{MaxBatches: 1 + random.IntN(8)}))
 		t.Cleanup(s.Close)
 		servers, urls = append(servers, s), append(urls, s.URL)
 	}
@@ -74,7 +89,7 @@ func replicate(t *testing.T, random *rand.Rand) {
 		case 0:
 			servers[random.IntN(2)].CloseClientConnections()
 		case 1:
-			store.Resync()
+			disturb()
 		case 2, 3, 4:
 			commit(t, store, objdb.Txn{Then: []objdb.Op{objdb.Delete(state.ModelRoot + name)}})
 		default:

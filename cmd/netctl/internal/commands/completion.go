@@ -28,8 +28,12 @@ var (
 	fishScript string
 )
 
-// completeWithin bounds how long a shell waits for names from the server.
-const completeWithin = time.Second
+// completeWithin bounds how long a shell waits for names from the server, unless the
+// environment says otherwise.
+const (
+	completeWithin    = time.Second
+	completeWithinEnv = "NETCTL_COMPLETE_WITHIN"
+)
 
 func completionCommand() *cli.Command {
 	return leaf("completion", "print a script by which a shell completes what is typed", arguments{
@@ -52,7 +56,11 @@ func completeCommand() *cli.Command {
 			if len(words) < 2 {
 				return nil
 			}
-			ctx, cancel := context.WithTimeout(ctx, completeWithin)
+			within, err := time.ParseDuration(os.Getenv(completeWithinEnv))
+			if err != nil {
+				within = completeWithin
+			}
+			ctx, cancel := context.WithTimeout(ctx, within)
 			defer cancel()
 			t := readTyped(cmd.Root(), words[1:])
 			var text strings.Builder

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -17,30 +18,38 @@ import (
 // object is an object of a file.
 type object map[string]any
 
-// TestRoundTrip applies random sets of objects, in random order. What is exported then
-// changes nothing when it is applied again, and makes the same of another netmaster.
+// TestRoundTrip applies random sets of objects, in random order; the same ones in every
+// run, and more in long ones. What is exported then changes nothing when it is applied
+// again, and makes the same of another netmaster.
 func TestRoundTrip(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		text, err := json.Marshal(rapid.Permutation(objects(rt)).Draw(rt, "order"))
-		if err != nil {
-			rt.Fatal(err)
-		}
-		first, second := netmaster(t), netmaster(t)
-		netctl(rt, first, string(text), "apply", "-f", "-")
-		exported := netctl(rt, first, "", "export")
-		for _, line := range strings.Split(strings.TrimSpace(netctl(rt, first, exported, "apply", "-f", "-")), "\n") {
-			if !strings.HasSuffix(line, ": unchanged") {
-				rt.Errorf("of what was exported: %s", line)
+	seeds := 25
+	if os.Getenv("CONTIV_LONG") != "" {
+		seeds = 200
+	}
+	sets := rapid.Custom(func(rt *rapid.T) []object { return rapid.Permutation(objects(rt)).Draw(rt, "order") })
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			text, err := json.Marshal(sets.Example(seed))
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		netctl(rt, second, exported, "apply", "-f", "-")
-		if diff := cmp.Diff(exported, netctl(rt, second, "", "export")); diff != "" {
-			rt.Errorf("another netmaster (-first +second):\n%s", diff)
-		}
-		if diff := cmp.Diff(netctl(rt, first, "", "export", "-j"), netctl(rt, second, "", "export", "-j")); diff != "" {
-			rt.Errorf("as JSON (-first +second):\n%s", diff)
-		}
-	})
+			first, second := netmaster(t), netmaster(t)
+			netctl(t, first, string(text), "apply", "-f", "-")
+			exported := netctl(t, first, "", "export")
+			for line := range strings.Lines(netctl(t, first, exported, "apply", "-f", "-")) {
+				if !strings.HasSuffix(line, ": unchanged\n") {
+					t.Errorf("of what was exported: %s", line)
+				}
+			}
+			netctl(t, second, exported, "apply", "-f", "-")
+			if diff := cmp.Diff(exported, netctl(t, second, "", "export")); diff != "" {
+				t.Errorf("another netmaster (-first +second):\n%s", diff)
+			}
+			if diff := cmp.Diff(netctl(t, first, "", "export", "-j"), netctl(t, second, "", "export", "-j")); diff != "" {
+				t.Errorf("as JSON (-first +second):\n%s", diff)
+			}
+		})
+	}
 }
 
 func netmaster(t *testing.T) string {
@@ -48,12 +57,12 @@ func netmaster(t *testing.T) string {
 }
 
 // netctl runs a command that must succeed and returns what it prints.
-func netctl(rt *rapid.T, url, stdin string, args ...string) string {
-	rt.Helper()
+func netctl(t *testing.T, url, stdin string, args ...string) string {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	args = append([]string{"netctl", "--netmaster", url}, args...)
-	if status := Run(rt.Context(), args, strings.NewReader(stdin), &stdout, &stderr); status != exitOK {
-		rt.Fatalf("%v: exit status %d\n%s%s", args, status, &stdout, &stderr)
+	if status := Run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr); status != exitOK {
+		t.Fatalf("%v: exit status %d\n%s%s\n%s", args, status, &stdout, &stderr, stdin)
 	}
 	return stdout.String()
 }
