@@ -136,6 +136,9 @@ func (c *netConf) result(reply cniapi.PodReply, args *skel.CmdArgs) (*current.Re
 		}
 		res = prev
 	}
+	if !c.DNS.IsEmpty() { // who runs the plugin says what resolver containers get
+		res.DNS = c.DNS
+	}
 	if reply.HostIntf != "" {
 		res.Interfaces = append(res.Interfaces, &current.Interface{Name: reply.HostIntf})
 	}

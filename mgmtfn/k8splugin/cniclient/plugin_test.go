@@ -125,6 +125,27 @@ func TestChainedPluginAddsToTheResult(t *testing.T) {
 	}
 }
 
+// The resolver of containers is that of the configuration, else that of the plugins before.
+func TestResolverOfTheResult(t *testing.T) {
+	a := newAgent(t)
+	a.reply = attached
+	const prev = `,"prevResult":{"cniVersion":"1.0.0","dns":{"nameservers":["192.0.2.9"]}}`
+	const conf = `,"dns":{"nameservers":["20.1.1.1"],"search":["default.contiv.local"]}`
+	for _, c := range []struct{ members, want string }{
+		{conf, `"20.1.1.1"`},
+		{prev, `"192.0.2.9"`},
+		{conf + prev, `"default.contiv.local"`},
+	} {
+		var out bytes.Buffer
+		if err := (&Plugin{Stdout: &out}).Add(a.args("1.0.0", c.members)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), c.want) {
+			t.Errorf("with %q the result lacks %s: %s", c.members, c.want, out.String())
+		}
+	}
+}
+
 func TestErrorsHaveTheSpecifiedCodes(t *testing.T) {
 	a := newAgent(t)
 	add := func(p *Plugin, args *skel.CmdArgs) error { return p.Add(args) }
