@@ -63,6 +63,19 @@ func BreakLock(ctx context.Context, store Store, key, value string) error {
 	return nil
 }
 
+// EndTenure removes a lock if it is still that of the tenure which created it at revision.
+// The caller has seen that its holder is gone, and nobody has to wait for the lease then.
+func EndTenure(ctx context.Context, store Store, key string, revision int64) error {
+	_, err := store.Commit(ctx, Txn{
+		If:   []Cmp{{Type: CmpCreate, Key: key, Revision: revision}},
+		Then: []Op{Delete(key)},
+	})
+	if err != nil && !errors.Is(err, ErrCompareFailed) {
+		return fmt.Errorf("end the tenure %s of revision %d: %w", key, revision, err)
+	}
+	return nil
+}
+
 // waitAbsent returns when key does not exist.
 func waitAbsent(ctx context.Context, store Store, key string) error {
 	ctx, cancel := context.WithCancel(ctx)

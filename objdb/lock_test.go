@@ -208,3 +208,23 @@ func TestOneLeaderAtATime(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestEndTenure: a tenure is ended by whoever saw its holder go, but not the next one of
+// the same holder.
+func TestEndTenure(t *testing.T) {
+	ctx := testContext(t)
+	s := memory.New()
+	first := campaign(t, ctx, s, "10.0.0.1:9999")
+	revision := first.Fence().Revision
+	for range 2 {
+		if err := objdb.EndTenure(ctx, s, lock, revision); err != nil {
+			t.Fatal(err)
+		}
+		wantLost(t, ctx, first)
+	}
+	second := campaign(t, ctx, s, "10.0.0.1:9999")
+	if err := objdb.EndTenure(ctx, s, lock, revision); err != nil {
+		t.Fatal(err)
+	}
+	wantFence(t, ctx, s, second, true)
+}

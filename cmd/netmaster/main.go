@@ -16,6 +16,7 @@ import (
 
 	"github.com/contiv/netplugin/netmaster/aci"
 	"github.com/contiv/netplugin/netmaster/daemon"
+	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/netx"
@@ -32,7 +33,7 @@ type options struct {
 	name               string
 	external, internal string
 	rpc                string
-	lease              time.Duration
+	lease, grace       time.Duration
 }
 
 const env = cliconf.Env("CONTIV_NETMASTER_")
@@ -90,6 +91,10 @@ func (o *options) flags() []cli.Flag {
 			Sources: env.Var("RPC_ADDRESS"), Usage: "`ip:port` where agents report (default: the internal address, port 9001)",
 		},
 		&cli.DurationFlag{
+			Name: "dead-host-grace", Category: "control", Value: intent.DefaultGrace, Destination: &o.grace,
+			Sources: env.Var("DEAD_HOST_GRACE"), Usage: "how long a host may be away before its endpoints are removed, at least 1m",
+		},
+		&cli.DurationFlag{
 			Name: "leader-lease", Category: "control", Value: daemon.DefaultLease, Destination: &o.lease,
 			Sources: env.Var("LEADER_LEASE"), Usage: "how long after its last sign of life a leader is replaced, 2s to 5m",
 		},
@@ -118,6 +123,9 @@ func (o *options) validate(ctx context.Context) error {
 	}
 	if o.lease < 2*time.Second || o.lease > 5*time.Minute {
 		return cliconf.Usagef("--leader-lease %s is not between 2s and 5m", o.lease)
+	}
+	if o.grace < time.Minute {
+		return cliconf.Usagef("--dead-host-grace %s is less than 1m", o.grace)
 	}
 	return o.addresses(ctx)
 }

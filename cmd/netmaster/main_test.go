@@ -45,6 +45,7 @@ func TestOptions(t *testing.T) {
 		"internal address":          {[]string{"--control-url", "host:1"}, nil, `--internal-address: "host:1" is not an IP address and a port of 1 to 65535`},
 		"internal address of all":   {[]string{"--internal-address", "0.0.0.0:1"}, nil, `--internal-address: "0.0.0.0:1" is not the address of one host`},
 		"rpc address":               {[]string{"--rpc-address", "all"}, nil, `--rpc-address: "all" is not host:port`},
+		"grace":                     {[]string{"--dead-host-grace", "10s"}, nil, "--dead-host-grace 10s is less than 1m"},
 		"lease":                     {[]string{"--leader-lease", "1s"}, nil, "--leader-lease 1s is not between 2s and 5m"},
 		"lease is no duration":      {[]string{"--leader-lease", "5"}, nil, `invalid value "5" for flag -leader-lease: time: missing unit in duration "5"`},
 		"store":                     {[]string{"--store", "redis"}, nil, `--store "redis" is unknown, expected one of embedded, etcd, consul`},

@@ -38,7 +38,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		Address:   o.internal,
 		OpenStore: o.opener(log),
 		NewController: api.NewController(api.Config{
-			Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members,
+			Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members, Grace: o.grace,
 		}),
 		RPC:     rpc,
 		Members: members,

@@ -20,6 +20,23 @@ func (c *Client) Cluster(ctx context.Context) (*clusterapi.Cluster, error) {
 	return v, nil
 }
 
+// Garbage removes what is left of hosts that have been away for longer than older, of
+// all or, if it is named, of one host. dryRun: it only lists what that would be.
+func (c *Client) Garbage(ctx context.Context, host string, older time.Duration, dryRun bool) ([]clusterapi.GoneHost, error) {
+	query := url.Values{}
+	query.Set(clusterapi.QueryOlder, older.String())
+	if host != "" {
+		query.Set(clusterapi.QueryHost, host)
+	}
+	method := http.MethodPost
+	if dryRun {
+		method = http.MethodGet
+	}
+	var gone []clusterapi.GoneHost
+	err := c.call(ctx, method, clusterapi.PathGarbage+"?"+query.Encode(), nil, &gone)
+	return gone, err
+}
+
 // Change is where a host has to be to have applied a change: store revisions of the
 // state and of the global settings. 0 means that there is nothing to apply.
 type Change struct{ Revision, Settings int64 }

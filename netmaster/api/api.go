@@ -50,6 +50,8 @@ type Config struct {
 	ACIGateway  string // URL of the gateway to an ACI fabric; "" means aci.DefaultURL
 	// Members is what this netmaster knows of the agents; nil: nothing.
 	Members *cluster.Members
+	// Grace is how long a host may be away before its endpoints are removed; 0 means a day.
+	Grace time.Duration
 	// RequestTimeout is how long a request waits for the store; 0 means 10 s.
 	RequestTimeout time.Duration
 }
@@ -63,6 +65,7 @@ func NewController(cfg Config) daemon.NewController {
 		}
 		engine, err := intent.New(ctx, intent.Config{
 			Log: cfg.Log, ClusterMode: cfg.ClusterMode, FwdMode: cfg.FwdMode, Infra: cfg.Infra, AgentPort: cfg.AgentPort,
+			Members: cfg.Members, Grace: cfg.Grace,
 		}, store, lead)
 		if err != nil {
 			return nil, err

@@ -30,6 +30,13 @@ func (h *handler) cluster(e *intent.Engine, members *cluster.Members) {
 			defer cancel()
 			h.answer(w, r, members.Applied(ctx, revision, settings), nil)
 		})
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		h.router.Methods(method).Path(clusterapi.PathGarbage[:len(clusterapi.PathGarbage)-1] + slash).
+			HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				gone, err := collectGarbage(r, e, method == http.MethodGet)
+				h.answer(w, r, gone, err)
+			})
+	}
 	h.router.Methods(http.MethodGet).Path("/debug/ofnet" + slash).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		picture, err := describeDistribution(r.Context(), e, members)
 		h.answer(w, r, picture, err)
@@ -57,6 +64,18 @@ func appliedQuery(r *http.Request) (revision, settings int64, wait time.Duration
 		}
 	}
 	return revision, settings, min(wait, clusterapi.MaxWait), nil
+}
+
+// collectGarbage removes what is left of hosts that are away, or only says what that is.
+func collectGarbage(r *http.Request, e *intent.Engine, dryRun bool) ([]clusterapi.GoneHost, error) {
+	q, older := r.URL.Query(), clusterapi.DefaultOlder
+	if text := q.Get(clusterapi.QueryOlder); text != "" {
+		var err error
+		if older, err = time.ParseDuration(text); err != nil || older < 0 {
+			return nil, errs.New(errs.Invalid, "query %s=%.40q: expected a duration like 10m", clusterapi.QueryOlder, text)
+		}
+	}
+	return e.CollectGarbage(r.Context(), q.Get(clusterapi.QueryHost), older, dryRun)
 }
 
 // describeCluster joins what the agents report with what the store says of their hosts.

@@ -146,7 +146,7 @@ func TestDefectTable(t *testing.T) {
 	}
 	known := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
-	for _, dir := range []string{"netmaster", "contivmodel", "objdb", "cmd"} {
+	for _, dir := range []string{"netmaster", "netplugin", "contivmodel", "objdb", "cmd"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ os.DirEntry, err error) error {
 			if strings.HasSuffix(path, ".txtar") {
 				known[filepath.Base(path)] = true

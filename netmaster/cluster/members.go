@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/errs"
@@ -36,6 +38,8 @@ type Members struct {
 	known   bool              // the registry has been read
 	reports map[string]received
 	changed chan struct{} // closed when something of the above has changed
+
+	removedHosts, removedEndpoints prometheus.Counter
 }
 
 // received is a report and when it came.
@@ -47,6 +51,12 @@ type received struct {
 // New makes Members that knows nobody. address is this netmaster's own, for display.
 func New(address string) *Members {
 	return &Members{
+		removedHosts: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "contiv_netmaster_removed_hosts_total", Help: "Hosts that stayed away and have been removed.",
+		}),
+		removedEndpoints: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "contiv_netmaster_removed_host_endpoints_total", Help: "Endpoints that have been removed with their host.",
+		}),
 		now: time.Now, address: address, agents: map[string]string{}, vteps: map[string]string{}, reports: map[string]received{}, changed: make(chan struct{}),
 	}
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log"
 	"net/http"
 	"net/netip"
@@ -56,6 +57,9 @@ func New(cfg Config) (*Daemon, error) {
 	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, seat: newSeat(), events: events.NewHub(events.Config{}), forwarder: newForwarder(cfg.Address), gate: newGate(), storeErr: "not connected yet"}
 	if d.metrics, err = newMetrics(cfg.Metrics, cfg.Version, d.seat, d.events); err != nil {
 		return nil, err
+	}
+	if err := cfg.Metrics.Register(cfg.Members); err != nil {
+		return nil, fmt.Errorf("register metrics of the cluster: %w", err)
 	}
 	d.handler = d.routes()
 	return d, nil
@@ -174,6 +178,7 @@ func (d *Daemon) work(ctx, lead context.Context, led chan<- struct{}) error {
 	me := d.register(ctx, store)
 	wg.Go(func() { d.watchHealth(ctx, store) })
 	wg.Go(func() { d.watchLeader(ctx, store) })
+	wg.Go(func() { d.watchOver(lead, store) })
 	wg.Go(func() { d.masters.watch(ctx, store) })
 	wg.Go(func() { d.cfg.Members.Follow(ctx, store) })
 	wg.Go(func() { d.events.Run(lead, store) }) // streams end before the listeners do
@@ -192,14 +197,14 @@ func (d *Daemon) work(ctx, lead context.Context, led chan<- struct{}) error {
 // watchLeader follows the lock's value.
 func (d *Daemon) watchLeader(ctx context.Context, store objdb.Store) {
 	for b := range store.Watch(ctx, state.LeaderKey) {
-		leader, known := "", b.Snapshot
+		leader, tenure, known := "", int64(0), b.Snapshot
 		for _, ev := range b.Events {
 			if ev.KV.Key == state.LeaderKey {
-				leader, known = string(ev.KV.Value), true
+				leader, tenure, known = string(ev.KV.Value), ev.KV.CreateRevision, true
 			}
 		}
 		if known {
-			d.seat.change(func(v *view) { v.leader = leader })
+			d.seat.change(func(v *view) { v.leader, v.tenure = leader, tenure })
 			d.log.WithField("leader", leader).Debug("the lock changed hands")
 		}
 	}

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -265,8 +266,18 @@ func TestMuteLeader(t *testing.T) {
 	defer mute.Close()
 	taken := make(chan net.Conn, 1)
 	go func() {
-		if conn, err := mute.Accept(); err == nil {
-			taken <- conn
+		for {
+			conn, err := mute.Accept()
+			if err != nil {
+				return
+			}
+			go func() { // followers knock, too
+				if r, err := http.ReadRequest(bufio.NewReader(conn)); err != nil || r.URL.Path != "/api/v1/x/" {
+					conn.Close()
+					return
+				}
+				taken <- conn
+			}()
 		}
 	}()
 	base := memory.New()

@@ -8,6 +8,7 @@ import (
 // view is who leads, as this process knows it.
 type view struct {
 	leader     string       // internal address of the lock's holder; empty: nobody
+	tenure     int64        // revision of the lock's creation; 0: nobody holds it, or it is not known
 	leading    bool         // this process holds the lock
 	controller http.Handler // set while this process leads and can serve
 	stopping   bool         // the daemon is on its way out

@@ -27,19 +27,22 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", d.serveHealth)
 	mux.HandleFunc("GET /readyz", d.serveReady)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))
-	return d.shield(streams{events: d.events, rest: d.metrics.count(dispatch{mux: mux, api: http.HandlerFunc(d.serveAPI)})})
+	return d.shield(streams{events: d.events, alive: http.HandlerFunc(d.serveAlive), rest: d.metrics.count(dispatch{mux: mux, api: http.HandlerFunc(d.serveAPI)})})
 }
 
-// streams keeps streams of events apart from requests that end: how long one lasts
-// says nothing about how fast we answer.
-type streams struct{ events, rest http.Handler }
+// streams keeps answers without end apart from the others: how long one lasts says
+// nothing about how fast we answer.
+type streams struct{ events, alive, rest http.Handler }
 
 func (h streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet && strings.TrimSuffix(r.URL.Path, "/") == events.Path {
+	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
+	case r.Method == http.MethodGet && path == events.Path:
 		h.events.ServeHTTP(w, r)
-		return
+	case r.Method == http.MethodGet && path == alivePath:
+		h.alive.ServeHTTP(w, r)
+	default:
+		h.rest.ServeHTTP(w, r)
 	}
-	h.rest.ServeHTTP(w, r)
 }
 
 // dispatch keeps the mux to its own paths. Everything else reaches the API with its

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/netmaster/agents"
+	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
@@ -25,6 +28,11 @@ type Config struct {
 	FwdMode, Infra string
 	// AgentPort is where agents serve HTTP; 0 means 9090.
 	AgentPort int
+	// Members is who is registered and reports; nil: nobody is known to be.
+	Members *cluster.Members
+	// Grace is how long a host may be away before its endpoints are removed; 0 means
+	// DefaultGrace.
+	Grace time.Duration
 }
 
 // Engine is the intent of one tenure. Safe for concurrent use.
@@ -34,13 +42,24 @@ type Engine struct {
 	model  *model
 	writer *writer
 	agents *agents.Client
-	done   chan struct{} // closed when everything that New has started has ended
+
+	absences absences
+	done     chan struct{} // closed when everything that New has started has ended
 }
 
 // New reads the store, repairs claims nobody owns, creates what must exist (the global
 // settings, tenant default) and starts the writer, which ends with ctx, the tenure's.
 func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadership) (*Engine, error) {
-	e := &Engine{cfg: cfg, store: store, model: newModel(), agents: agents.New(store, cfg.AgentPort), done: make(chan struct{})}
+	if cfg.Members == nil {
+		cfg.Members = cluster.New("")
+	}
+	if cfg.Grace == 0 {
+		cfg.Grace = DefaultGrace
+	}
+	e := &Engine{
+		cfg: cfg, store: store, model: newModel(), agents: agents.New(store, cfg.AgentPort), done: make(chan struct{}),
+		absences: absences{since: map[string]time.Time{}, seen: map[string]time.Time{}},
+	}
 	commits := &committer{store: store, lead: lead, log: cfg.Log, pause: firstPause}
 	// The mark comes first: it proves that this tenure lasts, and that no transaction of
 	// an earlier one can come between the reads below.
@@ -67,7 +86,10 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 	}
 	go func() {
 		defer close(e.done)
+		var wg sync.WaitGroup
+		wg.Go(func() { e.keepHosts(ctx) })
 		e.sweepReserved(ctx)
+		wg.Wait()
 		<-e.writer.stopped
 	}()
 	return e, nil

@@ -50,5 +50,11 @@ func (e *Engine) Hosts(ctx context.Context) (map[string]cluster.Known, error) {
 		known.Label, known.Endpoints = label, len(ids)
 		hosts[label] = known
 	}
+	for label, known := range hosts {
+		if since, _, away := e.absences.get(label); away {
+			known.Gone, known.CleanUp = since, since.Add(e.cfg.Grace)
+			hosts[label] = known
+		}
+	}
 	return hosts, nil
 }

@@ -37,6 +37,17 @@ const (
 	PathApplied = "/api/v1/cluster/applied/" // GET Applied; queries QueryRevision, QuerySettings, QueryWait
 )
 
+// PathGarbage is what is left of hosts that are away: GET lists it, POST removes it; both
+// answer with []GoneHost. Queries: QueryHost, QueryOlder.
+const (
+	PathGarbage = "/api/v1/cluster/garbage/"
+	QueryHost   = "host"  // one host only
+	QueryOlder  = "older" // away for at least that long, as time.Duration text; default DefaultOlder
+)
+
+// DefaultOlder is how long a host must have been away for garbage collection by hand.
+const DefaultOlder = 10 * time.Minute
+
 // Queries of PathApplied.
 const (
 	QueryRevision = "revision" // of the state, 0: none
@@ -134,6 +145,13 @@ type Cluster struct {
 	Revision int64  `json:"revision"`
 	Settings int64  `json:"settings"`
 	Hosts    []Host `json:"hosts"` // sorted by label
+}
+
+// GoneHost is a host that has been away, and what is removed with it.
+type GoneHost struct {
+	Host      string   `json:"host"`
+	Gone      string   `json:"gone"`      // since when, RFC 3339
+	Endpoints []string `json:"endpoints"` // ids, sorted
 }
 
 // Applied is the answer to PathApplied: which live hosts have a change, and which have

@@ -2,8 +2,11 @@ package commands
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/state/clusterapi"
 )
 
 func endpointCommands() *cli.Command {
@@ -23,6 +26,38 @@ func endpointCommands() *cli.Command {
 					}
 					return printJSON(cmd, v)
 				}),
+			leaf("gc", "remove the endpoints of hosts that are gone, without waiting for the grace", noArguments(), []cli.Flag{
+				&cli.StringFlag{Name: "host", Usage: "of this `host` only"},
+				&cli.DurationFlag{Name: "older-than", Usage: "of hosts that have been away for `DURATION` at least", Value: clusterapi.DefaultOlder},
+				&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be removed"},
+				jsonFlag(),
+			}, collectGarbage),
 		},
 	}
+}
+
+func collectGarbage(ctx context.Context, cmd *cli.Command) error {
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	gone, err := c.Garbage(ctx, cmd.String("host"), cmd.Duration("older-than"), cmd.Bool("dry-run"))
+	if err != nil {
+		return refused(err)
+	}
+	if cmd.Bool("json") {
+		return printJSON(cmd, gone)
+	}
+	verb := "removed"
+	if cmd.Bool("dry-run") {
+		verb = "would remove"
+	}
+	text := ""
+	for _, h := range gone {
+		for _, id := range h.Endpoints {
+			text += fmt.Sprintf("%s endpoint %s of host %s, away since %s\n", verb, id, h.Host, h.Gone)
+		}
+		text += fmt.Sprintf("%s host %s\n", verb, h.Host)
+	}
+	return print(cmd, text)
 }

@@ -1,0 +1,154 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+)
+
+// A leader that is killed leaves its lock to the lease. The lease is slow to end: the
+// store counts it anew when its own leader was on the same host, and Consul doubles it.
+// But the kernel of a host on which the process has gone says so at once: it closes the
+// connections, and refuses new ones. So every follower keeps a connection to the leader,
+// and when that breaks and new ones are refused, it ends the tenure.
+//
+// This proof can be wrong only in a network that answers in the host's name, and it
+// costs no more than a change of leader then: the old one learns that its key has gone,
+// and its writes fail at the fence. It does not repeat itself, either: a follower that
+// has never had a connection to the leader has nothing that could break.
+const (
+	alivePath   = "/alive"
+	refusals    = 3                      // connections in a row that must be refused
+	refusalGap  = 50 * time.Millisecond  // between them
+	listenAgain = 200 * time.Millisecond // after a connection that broke or did not come about
+	endWithin   = 500 * time.Millisecond // one try to end the tenure; the store may have lost its leader, too
+	endAgain    = 100 * time.Millisecond
+)
+
+// serveAlive answers and keeps the answer open as long as this process serves.
+func (d *Daemon) serveAlive(w http.ResponseWriter, r *http.Request) {
+	rc := http.NewResponseController(w)
+	if err := errors.Join(rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{})); err != nil {
+		http.Error(w, "this connection cannot stay open: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+	if rc.Flush() != nil {
+		return // the client has gone
+	}
+	for {
+		v := d.seat.view()
+		if v.stopping {
+			return
+		}
+		select {
+		case <-v.changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// watchOver ends the tenure of any other leader whose process is seen to have gone.
+func (d *Daemon) watchOver(ctx context.Context, store objdb.Store) {
+	dialer := &net.Dialer{Timeout: time.Second}
+	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, ResponseHeaderTimeout: 5 * time.Second}}
+	for ctx.Err() == nil {
+		v := d.seat.view()
+		if v.leader == "" || v.leader == d.cfg.Address || v.tenure == 0 {
+			select {
+			case <-v.changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		tenure, over := context.WithCancel(ctx)
+		go func() {
+			defer over()
+			d.outlast(tenure, v.tenure)
+		}()
+		for heard := false; tenure.Err() == nil; {
+			// The kernel may close what is open before it closes what listens, so that the
+			// first new connection comes about.
+			heard = hear(tenure, client, v.leader) || heard
+			if heard && tenure.Err() == nil && refuses(tenure, dialer, v.leader) {
+				d.log.WithField("leader", v.leader).Warn("the leader's process has gone: ending its tenure")
+				endTenure(tenure, store, v.tenure)
+				<-tenure.Done() // known to be over as soon as the lock's watch says so
+			}
+			sleep(tenure, listenAgain)
+		}
+		over()
+	}
+}
+
+// outlast returns when a tenure is known to be over, or ctx ends.
+func (d *Daemon) outlast(ctx context.Context, tenure int64) {
+	for {
+		v := d.seat.view()
+		if v.tenure != tenure {
+			return
+		}
+		select {
+		case <-v.changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// hear holds a connection to the leader until it breaks or ctx ends, and reports whether
+// there was one.
+func hear(ctx context.Context, client *http.Client, leader string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+leader+alivePath, http.NoBody)
+	if err != nil {
+		return false
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return false
+	}
+	_, _ = io.Copy(io.Discard, resp.Body) // how it ends says nothing
+	return true
+}
+
+// refuses reports whether the leader's host refuses connections to it: nobody listens.
+func refuses(ctx context.Context, dialer *net.Dialer, leader string) bool {
+	for i := range refusals {
+		if i > 0 && !sleep(ctx, refusalGap) {
+			return false
+		}
+		conn, err := dialer.DialContext(ctx, "tcp", leader)
+		if err == nil {
+			conn.Close()
+			return false
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return false
+		}
+	}
+	return true
+}
+
+// endTenure removes the lock of a tenure, trying until it has gone or ctx ends.
+func endTenure(ctx context.Context, store objdb.Store, tenure int64) {
+	for {
+		try, cancel := context.WithTimeout(ctx, endWithin)
+		err := objdb.EndTenure(try, store, state.LeaderKey, tenure)
+		cancel()
+		if err == nil || !sleep(ctx, endAgain) {
+			return
+		}
+	}
+}

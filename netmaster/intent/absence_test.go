@@ -1,0 +1,334 @@
+package intent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contiv/netplugin/netmaster/cluster"
+	"github.com/contiv/netplugin/netmaster/intent/intenttest"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/memory"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// hostsOf is a cluster of hosts for tests: a store, what netmaster knows of the agents,
+// and their registrations.
+type hostsOf struct {
+	t       *testing.T
+	store   *memory.Store
+	members *cluster.Members
+	agents  map[string]*objdb.Registration
+}
+
+func newHosts(t *testing.T) *hostsOf {
+	h := &hostsOf{t: t, store: memory.New(), members: cluster.New("127.0.0.1"), agents: map[string]*objdb.Registration{}}
+	go h.members.Follow(t.Context(), h.store)
+	return h
+}
+
+// register registers a host's agent, and returns when it is known to be.
+func (h *hostsOf) register(host string) {
+	h.t.Helper()
+	h.agents[host] = objdb.Register(h.t.Context(), h.store, objdb.ServiceInfo{
+		ServiceName: clusterapi.AgentService, HostAddr: "127.0.0.1", Port: 9002 + len(h.agents), Hostname: host,
+	})
+	h.put(state.HostRoot+host, `{"id":"`+host+`","vtepIP":"10.9.0.2"}`)
+	h.known(host, true)
+}
+
+// leave ends a host's registration.
+func (h *hostsOf) leave(host string) {
+	h.t.Helper()
+	if err := h.agents[host].Close(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+	h.known(host, false)
+}
+
+func (h *hostsOf) known(host string, want bool) {
+	for {
+		changed := h.members.Changed()
+		agents, known := h.members.Agents()
+		if _, here := agents[host]; known && here == want {
+			return
+		}
+		<-changed
+	}
+}
+
+func (h *hostsOf) put(key, value string) {
+	h.t.Helper()
+	if _, err := h.store.Commit(h.t.Context(), objdb.Txn{Then: []objdb.Op{objdb.Put(key, []byte(value))}}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// lead starts a tenure that ends with the returned function. With a grace of hours
+// nothing happens by itself.
+func (h *hostsOf) lead(grace time.Duration) (*Engine, func()) {
+	h.t.Helper()
+	ctx, stop := context.WithCancel(h.t.Context())
+	lead, err := intenttest.Lead(ctx, h.store)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	e, err := New(ctx, Config{Log: quiet(), ClusterMode: "test", FwdMode: "routing", Infra: "default", Members: h.members, Grace: grace}, h.store, lead)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	end := func() { stop(); <-e.Done() }
+	h.t.Cleanup(end)
+	return e, end
+}
+
+// endpoint makes an endpoint on a host, with what its agent reports of it.
+func (h *hostsOf) endpoint(e *Engine, name, host string) {
+	h.t.Helper()
+	ch, err := e.CreateEndpoint(h.t.Context(), masterapi.CreateEndpointRequest{
+		TenantName: "default", NetworkName: "n1", ConfigEP: masterapi.ConfigEP{Container: name, Host: host},
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.put(state.OperEndpointRt+ch.Endpoint.ID, `{"id":"`+ch.Endpoint.ID+`"}`)
+}
+
+// left lists the keys under a prefix, without it.
+func (h *hostsOf) left(prefix string) []string {
+	h.t.Helper()
+	kvs, _, err := h.store.List(h.t.Context(), prefix)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	keys := []string{}
+	for _, kv := range kvs {
+		keys = append(keys, strings.TrimPrefix(kv.Key, prefix))
+	}
+	return keys
+}
+
+func (h *hostsOf) wantLeft(what, prefix string, want ...string) {
+	h.t.Helper()
+	if diff := cmp.Diff(append([]string{}, want...), h.left(prefix)); diff != "" {
+		h.t.Errorf("%s left (-want +got):\n%s", what, diff)
+	}
+}
+
+func (h *hostsOf) eventually(what string, holds func() bool) {
+	h.t.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			h.t.Fatal("never: " + what)
+		}
+	}
+}
+
+func networkN1(t *testing.T, e *Engine) {
+	t.Helper()
+	body := []byte(`{"tenantName":"default","networkName":"n1","encap":"vxlan","subnet":"10.1.1.0/24"}`)
+	if _, err := e.networks().Put(t.Context(), "default:n1", body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDeadHost: a host that stays away is removed with all that is homed on it, and
+// nothing else is; also when nobody but its endpoints tells of it, and when nobody else
+// is registered.
+func TestDeadHost(t *testing.T) {
+	h := newHosts(t)
+	h.register("h1")
+	h.register("h2")
+	e, _ := h.lead(50 * time.Millisecond)
+	networkN1(t, e)
+	h.endpoint(e, "a", "h1")
+	h.endpoint(e, "b", "h2")
+	h.endpoint(e, "b1", "h2")
+	h.leave("h2")
+	h.eventually("h2 is removed", func() bool { return len(h.left(state.HostRoot)) == 1 })
+	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
+	h.wantLeft("operational records", state.OperEndpointRt, "n1.default-a")
+	h.wantLeft("absences", absentRoot)
+	if n := len(h.left(state.IPAMRoot)); n != 1 {
+		t.Errorf("%d addresses are claimed, want 1", n)
+	}
+	h.leave("h1") // the last one
+	h.eventually("h1 is removed", func() bool { return len(h.left(state.HostRoot)) == 0 })
+	h.wantLeft("endpoints", state.EndpointRoot)
+}
+
+// TestHostComesBack: within the grace a host keeps everything, and its absence is
+// forgotten.
+func TestHostComesBack(t *testing.T) {
+	h := newHosts(t)
+	h.register("h1")
+	e, _ := h.lead(time.Hour)
+	networkN1(t, e)
+	h.endpoint(e, "a", "h1")
+	h.leave("h1")
+	if err := e.lookAtHosts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.wantLeft("absences", absentRoot, "h1")
+	hosts, err := e.Hosts(t.Context())
+	if err != nil || hosts["h1"].Gone.IsZero() || hosts["h1"].CleanUp.Sub(hosts["h1"].Gone) != time.Hour {
+		t.Errorf("the host is shown as %+v, %v", hosts["h1"], err)
+	}
+	h.register("h1")
+	if err := e.lookAtHosts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.wantLeft("absences", absentRoot)
+	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
+}
+
+// TestAbsenceSurvives: a new leader counts the grace from when the old one missed the
+// host, but looks for a while itself before it acts.
+func TestAbsenceSurvives(t *testing.T) {
+	h := newHosts(t)
+	h.register("h1")
+	first, end := h.lead(time.Hour)
+	networkN1(t, first)
+	h.endpoint(first, "a", "h1")
+	h.leave("h1")
+	end()
+	long := time.Now().Add(-2 * time.Hour).UTC()
+	h.put(absentRoot+"h1", `{"since":"`+long.Format(time.RFC3339)+`"}`)
+	second, _ := h.lead(time.Hour)
+	h.eventually("the absence is known", func() bool {
+		since, _, away := second.absences.get("h1")
+		return away && since.Before(long.Add(time.Second))
+	})
+	if err := second.lookAtHosts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
+	second.absences.set("h1", long, long) // as if it had looked for long enough
+	if err := second.lookAtHosts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.wantLeft("endpoints", state.EndpointRoot)
+	h.wantLeft("hosts", state.HostRoot)
+	h.wantLeft("absences", absentRoot)
+}
+
+// TestProofs: whatever has been seen of a host, it keeps everything when the store says it
+// is registered, or its agent reports.
+func TestProofs(t *testing.T) {
+	h := newHosts(t)
+	h.register("h1")
+	e, _ := h.lead(time.Hour)
+	networkN1(t, e)
+	h.endpoint(e, "a", "h1")
+	long := time.Now().Add(-2 * time.Hour)
+	e.absences.set("h1", long, long)
+	if n, err := e.removeHost(t.Context(), "h1"); n != 0 || err != nil {
+		t.Errorf("a registered host: %d endpoints, %v", n, err)
+	}
+	if _, err := e.CollectGarbage(t.Context(), "h1", 0, false); !errs.Is(err, errs.InUse) {
+		t.Errorf("a registered host, by hand: %v", err)
+	}
+	h.leave("h1")
+	if _, err := h.members.Report(clusterapi.Report{Host: "h1", Instance: 1, Sequence: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := e.removeHost(t.Context(), "h1"); n != 0 || err != nil {
+		t.Errorf("a host that reports: %d endpoints, %v", n, err)
+	}
+	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
+	h.wantLeft("hosts", state.HostRoot, "h1")
+}
+
+// TestFormerLeaderRemovesNothing: only who leads removes, whatever else it believes.
+func TestFormerLeaderRemovesNothing(t *testing.T) {
+	h := newHosts(t)
+	h.register("h1")
+	former, _ := h.lead(time.Hour)
+	networkN1(t, former)
+	h.endpoint(former, "a", "h1")
+	h.leave("h1")
+	h.lead(time.Hour)
+	long := time.Now().Add(-2 * time.Hour)
+	former.absences.set("h1", long, long)
+	if _, err := former.removeHost(t.Context(), "h1"); err == nil {
+		t.Error("a former leader has removed a host")
+	}
+	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
+	h.wantLeft("hosts", state.HostRoot, "h1")
+}
+
+// TestHalfRemoved: a removal that the store cut off is ended later; nothing is lost track
+// of meanwhile.
+func TestHalfRemoved(t *testing.T) {
+	h := newHosts(t)
+	h.register("h1")
+	e, _ := h.lead(time.Hour)
+	networkN1(t, e)
+	h.endpoint(e, "a", "h1")
+	h.endpoint(e, "b", "h1")
+	h.leave("h1")
+	if err := e.lookAtHosts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	away := errs.Wrap(errs.Unavailable, errors.New("the store is away"))
+	h.store.OnCommit(func(txn objdb.Txn) memory.Fault {
+		for _, op := range txn.Then {
+			if strings.HasPrefix(op.Key, state.HostRoot) {
+				return memory.Fault{Before: away}
+			}
+		}
+		return memory.Fault{}
+	})
+	if _, err := e.removeHost(t.Context(), "h1"); err == nil {
+		t.Error("no error while the store is away")
+	}
+	h.wantLeft("absences", absentRoot, "h1")
+	h.store.OnCommit(func(objdb.Txn) memory.Fault { return memory.Fault{} })
+	if n, err := e.removeHost(t.Context(), "h1"); n != 0 || err != nil {
+		t.Errorf("the rest: %d endpoints, %v", n, err)
+	}
+	h.wantLeft("hosts", state.HostRoot)
+	h.wantLeft("absences", absentRoot)
+}
+
+// TestGarbage: by hand the grace need not be waited for, and a dry run removes nothing.
+func TestGarbage(t *testing.T) {
+	h := newHosts(t)
+	h.register("h1")
+	h.register("h2")
+	e, _ := h.lead(time.Hour)
+	networkN1(t, e)
+	h.endpoint(e, "a", "h1")
+	h.endpoint(e, "b", "h2")
+	h.leave("h2")
+	if err := e.lookAtHosts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := e.CollectGarbage(t.Context(), "", time.Hour, false); err != nil || len(gone) != 0 {
+		t.Errorf("away for moments: %v, %v", gone, err)
+	}
+	if _, err := e.CollectGarbage(t.Context(), "h2", time.Hour, false); !errs.Is(err, errs.InUse) {
+		t.Errorf("away for moments, named: %v", err)
+	}
+	if _, err := e.CollectGarbage(t.Context(), "h9", 0, false); !errs.Is(err, errs.NotFound) {
+		t.Errorf("a host nobody knows: %v", err)
+	}
+	for _, dryRun := range []bool{true, false} {
+		gone, err := e.CollectGarbage(t.Context(), "", 0, dryRun)
+		if err != nil || len(gone) != 1 || gone[0].Host != "h2" || cmp.Diff([]string{"n1.default-b"}, gone[0].Endpoints) != "" {
+			t.Errorf("garbage: %v, %v", gone, err)
+		}
+		if dryRun {
+			h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a", "n1.default-b")
+		}
+	}
+	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
+	h.wantLeft("hosts", state.HostRoot, "h1")
+}
