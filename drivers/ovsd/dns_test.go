@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +76,58 @@ func TestInsideDNS(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// counter is an oracle that counts.
+type counter struct {
+	oracle
+	n atomic.Int64
+}
+
+func (c *counter) Query(q drivers.DNSQuery) {
+	c.n.Add(1)
+	c.oracle.Query(q)
+}
+
+// A container that asks more than it may does not reach the agent with all of it. How
+// much does in what time depends on the machine only downwards.
+func TestInsideDNSRate(t *testing.T) {
+	dir, ok := inside()
+	if !ok {
+		return
+	}
+	const rate, offered = 20, 2000
+	asked := &counter{}
+	cfg := testConfig(dir)
+	cfg.NameServer, cfg.DNSRate = asked, rate
+	d, _ := runDriver(t, cfg)
+	d.SetGlobal(contract.Global)
+	d.SetNetwork(contract.Network)
+	d.Complete()
+	client, server := newContainer(t, d, 1), contract.Network.Gateway4
+	client.way(t, server)
+	begin := time.Now()
+	if got := askUDP(t, client, server); got != "default asks x" {
+		t.Fatalf("answer %q", got)
+	}
+	var conn net.Conn
+	client.inside(t, func() (err error) {
+		conn, err = net.Dial("udp", netip.AddrPortFrom(server, 53).String())
+		return err
+	})
+	defer conn.Close()
+	for range offered {
+		if _, err := conn.Write([]byte("y")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := askUDP(t, client, server); got != "default asks x" { // behind all the others
+		t.Fatalf("answer %q", got)
+	}
+	most := rate + 1.5*rate*time.Since(begin).Seconds()
+	if n := float64(asked.n.Load()); n > most {
+		t.Errorf("%.0f of %d queries came to the agent, want at most %.0f", n, offered, most)
 	}
 }
 
