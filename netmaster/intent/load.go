@@ -168,7 +168,7 @@ func (l *loader) network(id string, kv objdb.KV) error {
 		return err
 	}
 	l.model.netStates.load(id, rec, kv.ModRevision)
-	l.model.spaces[id] = ipam.New(cfg)
+	l.model.openSpace(rec.Tenant, id, rec.NetworkName, ipam.New(cfg))
 	return nil
 }
 

@@ -67,8 +67,9 @@ type model struct {
 	rulesOnGroup      *index[string, contivmodel.Rule] // by the model key of the group they name
 	rulesOnNetwork    *index[string, contivmodel.Rule] // by the model key of the network they name
 
-	spaces map[string]*ipam.Space // by network id
-	pools  map[string]*tags.Pool
+	spaces    map[string]*ipam.Space // by network id
+	extentsOf map[string]*extents    // of the spaces, by tenant
+	pools     map[string]*tags.Pool
 
 	// changed is closed, and another one made, with each commit.
 	changed chan struct{}
@@ -114,6 +115,7 @@ func newModel() *model {
 		svcRecs:    newTable[string, state.ServiceLB](in(state.ServiceLBRoot)),
 		provLists:  newTable[string, state.ProviderList](in(state.ProviderRoot)),
 		spaces:     map[string]*ipam.Space{},
+		extentsOf:  map[string]*extents{},
 		unreadable: map[string]string{},
 		changed:    make(chan struct{}),
 		pools: map[string]*tags.Pool{

@@ -70,8 +70,8 @@ func createNetwork(x *tx, n *contivmodel.Network) error {
 	n.Links.Tenant = tenantLink(n.TenantName)
 	x.networks.put(x, n.Key, n)
 	x.netStates.put(x, id, rec)
-	x.spaces[id] = ipam.New(cfg)
-	x.onUndo(func() { delete(x.spaces, id) })
+	x.openSpace(n.TenantName, id, n.NetworkName, ipam.New(cfg))
+	x.onUndo(func() { x.closeSpace(n.TenantName, id, n.NetworkName) })
 	for _, gw := range []string{rec.Gateway, rec.IPv6Gateway} {
 		if gw == "" {
 			continue
@@ -118,18 +118,17 @@ func addressing(n *contivmodel.Network) (ipam.Config, error) {
 // checkOverlap compares with the networks of the same tenant; other tenants may use
 // the same addresses. Of range subnets only the ranges count.
 func checkOverlap(x *tx, n *contivmodel.Network, cfg ipam.Config) error {
-	for _, other := range x.networks.where(x.networksOfTenant, n.TenantName) {
-		s := x.spaces[state.NetworkID(other.NetworkName, other.TenantName)]
-		if s == nil {
-			continue
+	taken := x.extentsOf[n.TenantName]
+	if taken == nil {
+		return nil
+	}
+	if p := cfg.Subnet6; p.IsValid() {
+		if other, found := taken.overlap(p.Addr(), lastOf(p)); found {
+			return errs.New(errs.Conflict, "network %s conflicts with subnet %s", other, n.IPv6Subnet)
 		}
-		o := s.Config()
-		if cfg.Subnet6.IsValid() && o.Subnet6.IsValid() && cfg.Subnet6.Overlaps(o.Subnet6) {
-			return errs.New(errs.Conflict, "network %s conflicts with subnet %s", other.NetworkName, n.IPv6Subnet)
-		}
-		if cfg.Subnet.Range.Overlaps(o.Subnet.Range) {
-			return errs.New(errs.Conflict, "network %s conflicts with subnet %s", other.NetworkName, n.Subnet)
-		}
+	}
+	if other, found := taken.overlap(cfg.Subnet.Range.First, cfg.Subnet.Range.Last); found {
+		return errs.New(errs.Conflict, "network %s conflicts with subnet %s", other, n.Subnet)
 	}
 	return nil
 }
@@ -244,9 +243,8 @@ func removeNetwork(x *tx, n *contivmodel.Network) error {
 	for k := range x.addrs.where(x.addrsOfNet, id) {
 		x.addrs.del(x, k)
 	}
-	if s, ok := x.spaces[id]; ok {
-		delete(x.spaces, id)
-		x.onUndo(func() { x.spaces[id] = s })
+	if s := x.closeSpace(n.TenantName, id, n.NetworkName); s != nil {
+		x.onUndo(func() { x.openSpace(n.TenantName, id, n.NetworkName, s) })
 	}
 	return nil
 }
