@@ -1,6 +1,10 @@
 package contivmodel
 
-import "strings"
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+)
 
 // Bgp is the BGP speaker of one host.
 type Bgp struct {
@@ -10,6 +14,10 @@ type Bgp struct {
 	Neighbor   string `json:"neighbor,omitempty"` // IPv4 address
 	NeighborAs string `json:"neighbor-as,omitempty"`
 	Routerip   string `json:"routerip,omitempty"` // ADDRESS[-OCTET]/LENGTH
+
+	Routerip6 string   `json:"routerip6,omitempty"` // ADDRESS/LENGTH; without it no IPv6 is announced
+	Neighbors []string `json:"neighbors,omitempty"` // further ones: ADDRESS or ADDRESS@AS, of either family
+	Password  string   `json:"password,omitempty"`  // signs the segments of all sessions (RFC 2385)
 }
 
 // BgpOper is what a speaker reports of itself.
@@ -18,6 +26,19 @@ type BgpOper struct {
 	NeighborStatus string   `json:"neighborStatus,omitempty"`
 	NumRoutes      int      `json:"numRoutes,omitempty"`
 	Routes         []string `json:"routes,omitempty"`
+	// Neighbors are all of them, the states above those of the first.
+	Neighbors  []BgpNeighbor `json:"neighbors,omitempty"`
+	Advertised []string      `json:"advertised,omitempty"` // prefixes neighbors have been told of
+}
+
+// BgpNeighbor is one session of a speaker.
+type BgpNeighbor struct {
+	Address     string `json:"address"`
+	As          uint32 `json:"as"`
+	Status      string `json:"status"`      // idle, connect, active, opensent, openconfirm or established
+	AdminStatus string `json:"adminStatus"` // ADMIN_STATE_UP, …
+	Received    int    `json:"received"`    // prefixes
+	Advertised  int    `json:"advertised"`  // prefixes
 }
 
 // BgpKind describes BGP speakers; the key is the host's name.
@@ -38,6 +59,11 @@ func BgpKind() Kind[Bgp, BgpOper] {
 			}
 			c.limit("neighbor-as", b.NeighborAs, 64)
 			c.format("routerip", isRouterIP(b.Routerip))
+			c.format("routerip6", b.Routerip6 == "" || isRouterIP6(b.Routerip6))
+			for _, n := range b.Neighbors {
+				c.format("neighbors", isNeighbor(n))
+			}
+			c.limit("password", b.Password, 80)
 		},
 	}
 }
@@ -53,4 +79,23 @@ func isRouterIP(s string) bool {
 		good = good && last
 	}
 	return ok && fine && good
+}
+
+// isRouterIP6 accepts the IPv6 address of a host with a prefix length of 1–127.
+func isRouterIP6(s string) bool {
+	p, err := netip.ParsePrefix(s)
+	return err == nil && p.Addr().Is6() && !p.Addr().Is4In6() && p.Bits() >= 1 && p.Bits() <= 127
+}
+
+// isNeighbor accepts ADDRESS and ADDRESS@AS.
+func isNeighbor(s string) bool {
+	addr, as, hasAS := strings.Cut(s, "@")
+	if hasAS {
+		n, err := strconv.ParseUint(as, 10, 32)
+		hasAS = err == nil && n > 0
+	} else {
+		hasAS = true
+	}
+	a, err := netip.ParseAddr(addr)
+	return hasAS && err == nil && a.Zone() == ""
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/ofnet/bgp"
 )
 
 // Global holds the settings that choose the pipelines.
@@ -95,6 +96,9 @@ type Driver interface {
 	// SetService declares a service for the containers of a tenant, or of all.
 	SetService(Service)
 	RemoveService(id string)
+	// SetSpeaker declares the BGP speaker of this host, which announces its containers
+	// on VLAN networks, and whose routes lead them to the outside; nil for none.
+	SetSpeaker(*bgp.Config)
 	// Complete says that everything that exists has been declared: what the switch
 	// has beyond that is stale and may be swept.
 	Complete()
@@ -119,6 +123,8 @@ type Driver interface {
 	// providers of services, as far as the switch still counts it. It fails with
 	// Unavailable while a switch cannot be asked.
 	ServiceCounts(ctx context.Context) ([]ServiceCount, error)
+	// InspectBGP describes the BGP speaker; without one the error says why.
+	InspectBGP(ctx context.Context) (bgp.Picture, error)
 	// Inspect returns a JSON-able picture of each bridge, by "vlan" and "vxlan".
 	Inspect() map[string]any
 }

@@ -135,4 +135,8 @@ type Bgp struct {
 	As         string `json:"as"`
 	NeighborAs string `json:"neighbor-as"`
 	Neighbor   string `json:"neighbor"` // IPv4 address
+
+	RouterIP6 string   `json:"router-ip6,omitempty"` // ADDRESS/LENGTH
+	Neighbors []string `json:"neighbors,omitempty"`  // further ones: ADDRESS or ADDRESS@AS
+	Password  string   `json:"password,omitempty"`   // of all sessions (RFC 2385)
 }

@@ -111,6 +111,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		return inspect.Serve(ctx, o.restAddress, inspect.Handler(inspect.Sources{
 			Driver: driver.Inspect, Names: inspectNames, Agent: func() any { return ag.Status() },
 			Reclaim: driver.Detach, Services: driver.ServiceCounts, Checks: checks, Metrics: metrics,
+			BGP: func(ctx context.Context) (any, error) { return driver.InspectBGP(ctx) },
 		}))
 	})
 	if o.network.Mode == "kubernetes" || o.network.Mode == "test" {

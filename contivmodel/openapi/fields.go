@@ -130,6 +130,9 @@ func constraints(typ string) map[string]constraint {
 			"neighbor":    {what: "IPv4 address", most: 15},
 			"neighbor-as": {what: "the neighbor's autonomous system", most: 64},
 			"routerip":    {what: "ADDRESS[-OCTET]/LENGTH, IPv4, length 1-31", required: true},
+			"routerip6":   {what: "ADDRESS/LENGTH, IPv6, length 1-127; without it no IPv6 is announced"},
+			"neighbors":   {what: "further neighbors, each ADDRESS or ADDRESS@AS, IPv4 or IPv6"},
+			"password":    {what: "signs the segments of all sessions", most: 80},
 		}
 	case "serviceLB":
 		return map[string]constraint{

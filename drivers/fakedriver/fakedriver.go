@@ -12,6 +12,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/ofnet/bgp"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -23,6 +24,7 @@ type Driver struct {
 	endpoints map[string]drivers.Endpoint
 	rules     map[string]drivers.Rule
 	services  map[string]drivers.Service
+	speaker   *bgp.Config
 	attached  map[string]drivers.Attachment
 	complete  bool
 	next      int
@@ -90,6 +92,26 @@ func (d *Driver) RemoveService(id string) { d.with(func() { delete(d.services, i
 
 // ServiceCounts implements drivers.Driver: nothing is exchanged in memory.
 func (d *Driver) ServiceCounts(context.Context) ([]drivers.ServiceCount, error) { return nil, nil }
+
+// SetSpeaker implements drivers.Driver.
+func (d *Driver) SetSpeaker(c *bgp.Config) { d.with(func() { d.speaker = c }) }
+
+// InspectBGP implements drivers.Driver: a speaker whose neighbours do not answer.
+func (d *Driver) InspectBGP(context.Context) (bgp.Picture, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.speaker == nil {
+		return bgp.Picture{}, errs.New(errs.Unavailable, "no BGP speaker is configured for this host")
+	}
+	var p bgp.Picture
+	for _, n := range d.speaker.Neighbors {
+		p.Peers = append(p.Peers, bgp.Peer{
+			Config: bgp.PeerConfig{NeighborAddress: n.Addr.String(), PeerAs: n.AS, LocalAs: d.speaker.AS},
+			State:  bgp.PeerState{SessionState: "active", AdminState: "ADMIN_STATE_UP"},
+		})
+	}
+	return p, nil
+}
 
 // Complete implements drivers.Driver.
 func (d *Driver) Complete() { d.with(func() { d.complete = true }) }
@@ -191,6 +213,7 @@ type State struct {
 	Endpoints map[string]drivers.Endpoint
 	Rules     map[string]drivers.Rule
 	Services  map[string]drivers.Service
+	Speaker   *bgp.Config
 	Complete  bool
 }
 
@@ -198,5 +221,5 @@ type State struct {
 func (d *Driver) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Rules: maps.Clone(d.rules), Services: maps.Clone(d.services), Complete: d.complete}
+	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Rules: maps.Clone(d.rules), Services: maps.Clone(d.services), Speaker: d.speaker, Complete: d.complete}
 }

@@ -39,6 +39,7 @@ const tunnelName = "contivvx0"
 const (
 	tunnelOFPort      = 65000
 	dnsOFPort         = 65001
+	routerOFPort      = 65002
 	firstUplinkOFPort = 65010
 	lastPortNumber    = 0xf000
 )

@@ -48,6 +48,7 @@ func (d *Driver) SetEndpoint(e drivers.Endpoint) {
 	}
 	d.endpoints[e.ID] = e
 	d.refreshEndpoint(e.ID)
+	d.router.wake()
 	d.broadcast()
 }
 
@@ -60,6 +61,7 @@ func (d *Driver) RemoveEndpoint(id string) {
 		s.sw.Remove("ep/" + id)
 	}
 	d.moved(id, place{})
+	d.router.wake()
 	d.broadcast()
 }
 
@@ -70,6 +72,10 @@ func (d *Driver) Complete() {
 	for tenant := range d.ruleSets {
 		d.refreshPolicy(tenant)
 	}
+	if d.router.wanted != nil {
+		d.sides[ofnet.VLAN].sw.HoldRoutes()
+	}
+	d.router.wake()
 	d.mu.Unlock()
 	for _, s := range d.sides {
 		s.sw.Complete()
@@ -107,6 +113,7 @@ func (d *Driver) rebuild() {
 	}
 	d.refreshServices()
 	d.refreshUplinks(d.uplinks)
+	d.router.wake()
 }
 
 // kernelBridge reports whether a bridge uses the kernel's datapath.

@@ -47,8 +47,9 @@ type Driver struct {
 	rules     map[string]drivers.Rule
 	ruleSets  map[string]*ofnet.RuleSet // by tenant; none is empty
 	services  services
+	room      *dnsRoom // nil without a name server
+	router    *router
 	complete  bool          // everything has been declared
-	room      *dnsRoom      // nil without a name server
 	repair    chan struct{} // kicks keepBridges
 	changed   chan struct{} // closed and replaced when endpoints or ports change
 	started   bool          // bridges exist, rounds are counted
@@ -82,7 +83,7 @@ func New(cfg Config) (*Driver, error) {
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
 		ports: map[string]uint32{}, vrfs: newVRFTable(), floods: newFloods(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(),
 		changed: make(chan struct{}), repair: make(chan struct{}, 1),
-		sides: map[ofnet.Encap]*side{},
+		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg),
 	}
 	d.numbers.reserved = map[int]bool{}
 	d.db = ovsdb.New(ovsdb.Config{Target: cfg.OVSDB, Monitor: monitored(), OnChange: d.onChange, Log: cfg.Log})
@@ -123,6 +124,8 @@ func (d *Driver) Run(ctx context.Context) error {
 		}
 		inner.Go(func() error { return d.keepBridges(ctx) })
 		inner.Go(func() error { return d.serveStreams(ctx) })
+		inner.Go(func() error { return d.router.speaker.Run(ctx) })
+		inner.Go(func() error { return d.keepRouter(ctx) })
 		return inner.Wait()
 	})
 	if err := g.Wait(); ctx.Err() == nil {
@@ -315,6 +318,7 @@ func (d *Driver) readPorts() {
 		}
 	}
 	d.refreshUplinks(links)
+	d.router.wake()
 	d.broadcast()
 }
 

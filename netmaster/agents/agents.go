@@ -45,12 +45,18 @@ func New(store objdb.Store, port int) *Client {
 // BGP is what an agent tells of its BGP speaker.
 type BGP struct {
 	Peers []struct {
+		Config struct {
+			NeighborAddress string
+			PeerAs          uint32
+		}
 		State struct {
-			SessionState string
-			AdminState   string
+			SessionState         string
+			AdminState           string
+			Received, Advertised int // prefixes
 		}
 	} `json:"peers"`
-	Dsts []string `json:"dsts"` // prefixes
+	Dsts       []string `json:"dsts"`       // prefixes that neighbors have told of
+	Advertised []string `json:"advertised"` // prefixes they have been told of
 }
 
 // InspectBGP asks the agent of a host about its BGP speaker.

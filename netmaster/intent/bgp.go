@@ -31,6 +31,7 @@ func putBgp(x *tx, b *contivmodel.Bgp) error {
 	x.bgps.put(x, b.Key, b)
 	x.bgpRecs.put(x, b.Hostname, &state.Bgp{
 		ID: b.Hostname, Hostname: b.Hostname, RouterIP: b.Routerip, As: b.As, NeighborAs: b.NeighborAs, Neighbor: b.Neighbor,
+		RouterIP6: b.Routerip6, Neighbors: b.Neighbors, Password: b.Password,
 	})
 	return nil
 }
@@ -41,7 +42,16 @@ func (e *Engine) bgpOper(ctx context.Context, b *contivmodel.Bgp) (contivmodel.B
 	if err != nil {
 		return contivmodel.BgpOper{}, err
 	}
-	oper := contivmodel.BgpOper{NumRoutes: len(bgp.Dsts), Routes: bgp.Dsts}
+	oper := contivmodel.BgpOper{NumRoutes: len(bgp.Dsts), Routes: bgp.Dsts, Advertised: bgp.Advertised}
+	for _, p := range bgp.Peers {
+		if p.Config.NeighborAddress == "" { // an agent that tells states only
+			continue
+		}
+		oper.Neighbors = append(oper.Neighbors, contivmodel.BgpNeighbor{
+			Address: p.Config.NeighborAddress, As: p.Config.PeerAs, Status: p.State.SessionState, AdminStatus: p.State.AdminState,
+			Received: p.State.Received, Advertised: p.State.Advertised,
+		})
+	}
 	if len(bgp.Peers) > 0 {
 		oper.AdminStatus, oper.NeighborStatus = bgp.Peers[0].State.AdminState, bgp.Peers[0].State.SessionState
 	}

@@ -49,6 +49,7 @@ type Agent struct {
 	byHost    map[string]map[string]struct{} // endpoint ids by homing host
 	byGroup   map[string]map[string]struct{} // endpoint ids by group id
 	hosts     map[string]netip.Addr          // VTEP by host label
+	links     map[string]netip.Prefix        // subnet of the routers, by host label of each BGP speaker
 	groups    map[string]state.EndpointGroup
 	rules     map[string]struct{} // ids of those declared
 	services  services
@@ -70,7 +71,7 @@ func New(cfg Config) *Agent {
 	a := &Agent{
 		cfg: cfg, networks: map[string]drivers.Network{}, records: map[string]state.Network{}, endpoints: map[string]state.Endpoint{},
 		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{}, byGroup: map[string]map[string]struct{}{},
-		hosts: map[string]netip.Addr{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(),
+		hosts: map[string]netip.Addr{}, links: map[string]netip.Prefix{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(),
 		changed: make(chan struct{}), hostKick: make(chan struct{}, 1),
 	}
 	a.oper = newOperWriter(cfg, a.operRecords)

@@ -8,6 +8,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
 )
 
@@ -33,6 +34,8 @@ func (a *Agent) apply(batch objdb.Batch) {
 			applyEvent(a, ev, state.ServiceLBRoot, a.setService, a.removeService)
 		case strings.HasPrefix(ev.KV.Key, state.ProviderRoot):
 			applyEvent(a, ev, state.ProviderRoot, a.setProviders, a.removeProviders)
+		case strings.HasPrefix(ev.KV.Key, state.BgpRoot):
+			applyEvent(a, ev, state.BgpRoot, a.setBgp, a.removeBgp)
 		}
 	}
 	// Deletions before additions: an address may have moved from one endpoint to another.
@@ -98,6 +101,11 @@ func (a *Agent) forgetMissing(batch objdb.Batch) {
 	for id := range a.services.lists {
 		if missing(state.ProviderRoot, id) {
 			a.removeProviders(id)
+		}
+	}
+	for host := range a.links {
+		if missing(state.BgpRoot, host) {
+			a.removeBgp(host)
 		}
 	}
 }
@@ -254,7 +262,11 @@ func (a *Agent) declare(id string) {
 	if !ok {
 		return // the network's record declares it when it comes
 	}
-	ep, err := asEndpoint(rec, n, rec.HomingHost == a.cfg.HostLabel, a.hosts[rec.HomingHost])
+	vtep := a.hosts[rec.HomingHost]
+	if n.Encap == ofnet.VLAN && a.onOtherLink(rec.HomingHost) {
+		vtep = netip.Addr{}
+	}
+	ep, err := asEndpoint(rec, n, rec.HomingHost == a.cfg.HostLabel, vtep)
 	if err != nil {
 		a.cfg.Log.WithError(err).Error("an endpoint is ignored")
 		return

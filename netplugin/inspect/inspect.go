@@ -22,6 +22,7 @@ type Sources struct {
 	Driver  func() map[string]any                              // state of the bridges
 	Agent   func() any                                         // the agent in numbers
 	Names   func() any                                         // what the name server knows; nil without one
+	BGP     func(ctx context.Context) (any, error)             // the BGP speaker; the error says why there is none
 	Reclaim func(ctx context.Context, endpointID string) error // remove a local endpoint
 	// Services tells what containers of this host have exchanged with providers.
 	Services func(ctx context.Context) ([]drivers.ServiceCount, error)
@@ -42,8 +43,13 @@ func Handler(s Sources) http.Handler {
 		}
 		reply(w, http.StatusOK, s.Names())
 	})
-	mux.HandleFunc("GET /inspect/bgp", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "Error fetching bgp", http.StatusInternalServerError)
+	mux.HandleFunc("GET /inspect/bgp", func(w http.ResponseWriter, r *http.Request) {
+		picture, err := s.BGP(r.Context())
+		if err != nil {
+			http.Error(w, "Error fetching bgp: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		reply(w, http.StatusOK, picture)
 	})
 	mux.HandleFunc("GET /svcstats", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/contiv/netplugin/utils/errs"
@@ -29,6 +30,10 @@ type Config struct {
 	DNS     string `json:"dns"`     // --dns of netplugin; default its own
 	// Bare brings up hosts with Open vSwitch only.
 	Bare bool `json:"bare,omitempty"`
+	// Routers are those of the physical network, by what speaks BGP on them: frr or bird.
+	Routers []string `json:"routers,omitempty"`
+	// BGPPassword is what the routers sign their sessions with; "" for nothing.
+	BGPPassword string `json:"bgpPassword,omitempty"`
 	// LogLevel of netmaster and netplugin; default INFO.
 	LogLevel string `json:"logLevel"`
 	// Timeout bounds the wait for all daemons together; default one minute.
@@ -90,6 +95,10 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("store %q: expected %s, %s or %s", c.Store, StoreEmbedded, StoreEtcd, StoreConsul)
 	case c.Docker != DockerNone && c.Docker != DockerPacked && c.Docker != DockerBuilt:
 		return invalid("docker %q: expected %s or %s", c.Docker, DockerPacked, DockerBuilt)
+	case len(c.Routers) > MaxRouters:
+		return invalid("%d routers: expected at most %d", len(c.Routers), MaxRouters)
+	case slices.ContainsFunc(c.Routers, func(r string) bool { return r != RouterFRR && r != RouterBIRD }):
+		return invalid("routers %v: expected %s or %s", c.Routers, RouterFRR, RouterBIRD)
 	case c.Dir == "":
 		return invalid("the lab needs a directory")
 	}
@@ -120,6 +129,9 @@ func (c Config) findPrograms() error {
 		}
 	}
 	needed := []string{"ovsdb-server", "ovs-vswitchd", "ovs-vsctl", "ovsdb-tool", "ethtool"}
+	for _, r := range c.Routers {
+		needed = append(needed, routerPrograms(r)...)
+	}
 	if c.Store == StoreEtcd {
 		needed = append(needed, "etcd")
 	}

@@ -11,7 +11,7 @@ import (
 
 // Start starts a command in a container, or in a host. The caller waits for it.
 func (l *Lab) Start(ctx context.Context, name string, std Stdio, args ...string) (*exec.Cmd, error) {
-	if h, err := l.Host(name); err == nil {
+	if h, ok := l.machine(name); ok {
 		return h.Start(ctx, std, args...)
 	}
 	h, netns, err := l.place(name)
@@ -21,9 +21,9 @@ func (l *Lab) Start(ctx context.Context, name string, std Stdio, args ...string)
 	return h.startIn(ctx, netns, std, args...)
 }
 
-// Output runs a command in a container, or in a host, and returns what it prints.
+// Output runs a command in a container, a host, a router or an outside, and returns what it prints.
 func (l *Lab) Output(ctx context.Context, name string, args ...string) (string, error) {
-	if h, err := l.Host(name); err == nil {
+	if h, ok := l.machine(name); ok {
 		return h.Output(ctx, args...)
 	}
 	h, netns, err := l.place(name)
@@ -33,7 +33,19 @@ func (l *Lab) Output(ctx context.Context, name string, args ...string) (string, 
 	return h.outputIn(ctx, netns, args...)
 }
 
+// machine finds a host or a router.
+func (l *Lab) machine(name string) (*Host, bool) {
+	if r, err := l.Router(name); err == nil {
+		return &r.Host, true
+	}
+	h, err := l.Host(name)
+	return h, err == nil
+}
+
 func (l *Lab) place(container string) (*Host, string, error) {
+	if h, netns, ok := l.outside(container); ok {
+		return h, netns, nil
+	}
 	c, err := l.Container(container)
 	if errs.Is(err, errs.NotFound) {
 		return nil, "", errs.New(errs.NotFound, "%q is neither a host nor an attached container", container)

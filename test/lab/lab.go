@@ -19,6 +19,7 @@ type Lab struct {
 	cfg      Config
 	underlay *Host
 	hosts    []*Host
+	routers  []*Router
 }
 
 // Up makes a lab and returns when every daemon is ready. When it fails, what was made
@@ -54,6 +55,14 @@ func Up(ctx context.Context, c Config) (*Lab, error) {
 			return nil
 		})
 	}
+	for _, r := range l.routers {
+		g.Go(func() error {
+			if err := l.startRouter(gctx, r); err != nil {
+				return fmt.Errorf("%s: %w", r.Name, err)
+			}
+			return nil
+		})
+	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
@@ -80,6 +89,9 @@ func Open(dir string) (*Lab, error) {
 	}
 	for _, h := range append(l.hosts, l.underlay) {
 		h.pid = inits[h.Name]
+	}
+	for _, r := range l.routers {
+		r.pid = inits[r.Name]
 	}
 	return l, nil
 }
@@ -125,6 +137,7 @@ func newLab(c Config) *Lab {
 	for n := 1; n <= c.Hosts; n++ {
 		l.hosts = append(l.hosts, &Host{lab: l, Number: n, Name: HostName(n)})
 	}
+	l.newRouters()
 	return l
 }
 

@@ -75,6 +75,11 @@ func showLogs(t testing.TB, l *lab.Lab) {
 			t.Logf("%s, %s: %s", h.Name, daemon, h.LogTail(daemon))
 		}
 	}
+	for _, r := range l.Routers() {
+		for _, daemon := range r.Logs() {
+			t.Logf("%s, %s: %s", r.Name, daemon, r.LogTail(daemon))
+		}
+	}
 }
 
 // build runs make build once for all tests of a package.

@@ -33,6 +33,9 @@ func bgpFlags() []cli.Flag {
 		&cli.StringFlag{Name: "as", Usage: "the speaker's own autonomous system, `NUMBER`"},
 		&cli.StringFlag{Name: "neighbor-as", Usage: "the neighbor's autonomous system, `NUMBER`"},
 		&cli.StringFlag{Name: "neighbor", Usage: "the neighbor's `ADDRESS`"},
+		&cli.StringFlag{Name: "router-ip6", Usage: "the speaker's own IPv6 address, `ADDRESS/LENGTH`; without it no IPv6 is announced"},
+		&cli.StringSliceFlag{Name: "more-neighbors", Usage: "further neighbors, each `ADDRESS[@NUMBER]`"},
+		&cli.StringFlag{Name: "password", Usage: "`SECRET` that signs the sessions (RFC 2385)"},
 	}
 }
 
@@ -40,6 +43,7 @@ func createBgp(ctx context.Context, cmd *cli.Command) error {
 	b := &contivmodel.Bgp{
 		Hostname: cmd.Args().First(), Routerip: cmd.String("router-ip"), As: cmd.String("as"),
 		NeighborAs: cmd.String("neighbor-as"), Neighbor: cmd.String("neighbor"),
+		Routerip6: cmd.String("router-ip6"), Neighbors: cmd.StringSlice("more-neighbors"), Password: cmd.String("password"),
 	}
 	if _, err := netip.ParsePrefix(b.Routerip); err != nil {
 		return misuse("Invalid router-ip %q: expected ADDRESS/LENGTH", b.Routerip)

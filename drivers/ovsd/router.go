@@ -1,0 +1,313 @@
+package ovsd
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/ofnet/bgp"
+	"github.com/contiv/netplugin/utils/delta"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// routerPort is the interface by which the host takes part in the link beyond its
+// uplinks, as a router among routers.
+const routerPort = "inb01"
+
+// router keeps the host's place among the routers beyond its uplinks: the port, the
+// BGP speaker on it, and the flows of what the speaker learns. One goroutine,
+// keepRouter, does all the work; the driver's lock guards what others write.
+type router struct {
+	speaker *bgp.Speaker
+	kick    chan struct{}
+
+	wanted *bgp.Config // declared; nil for none
+	err    error       // why it is not as wanted
+	told   string      // the last error that was logged
+
+	flows *delta.Map[string, routerFlows] // by owner in the switch; keepRouter's own
+}
+
+// routerFlows is what one owner has in the switch: exactly one of the three.
+type routerFlows struct {
+	pipeline *ofnet.Pipeline
+	port     uint32 // of routerPort
+	addrs    [2]netip.Addr
+	route    ofnet.Route
+	hops     uint32
+	macs     string // of the next hops, six bytes each
+}
+
+func newRouter(cfg Config) *router {
+	r := &router{kick: make(chan struct{}, 1), flows: delta.NewComparable[string, routerFlows]()}
+	r.speaker = bgp.New(bgp.Options{Log: cfg.Log, OnChange: r.wake})
+	return r
+}
+
+func (r *router) wake() {
+	select {
+	case r.kick <- struct{}{}:
+	default:
+	}
+}
+
+// SetSpeaker declares the BGP speaker of this host; nil for none.
+func (d *Driver) SetSpeaker(c *bgp.Config) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.router.wanted = c
+	d.router.wake()
+}
+
+// InspectBGP describes the BGP speaker. Unavailable: there is none, or not yet.
+func (d *Driver) InspectBGP(ctx context.Context) (bgp.Picture, error) {
+	d.mu.Lock()
+	err := d.router.err
+	d.mu.Unlock()
+	if err != nil {
+		return bgp.Picture{}, err
+	}
+	return d.router.speaker.Inspect(ctx)
+}
+
+const (
+	hopRefresh  = 20 * time.Second // between questions for next hops that are known
+	hopAskAgain = time.Second      // for those that are not
+)
+
+// keepRouter makes a pass whenever something may have changed.
+func (d *Driver) keepRouter(ctx context.Context) error {
+	links, err := watchLink(ctx, routerPort)
+	if err != nil {
+		return err
+	}
+	refresh := time.NewTicker(hopRefresh)
+	defer refresh.Stop()
+	ask := true
+	for {
+		open, err := d.routerPass(ctx, ask)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		d.noteRouter(err)
+		ask = false
+		var again <-chan time.Time
+		if open || err != nil {
+			again = time.After(hopAskAgain)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.router.kick:
+		case <-links:
+		case <-again:
+			ask = true
+		case <-refresh.C:
+			ask = true
+		}
+	}
+}
+
+func (d *Driver) noteRouter(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	d.mu.Lock()
+	d.router.err = err
+	said := d.router.told == text
+	d.router.told = text
+	d.mu.Unlock()
+	if err != nil && !said {
+		d.cfg.Log.WithError(err).Warn("BGP is not as wanted; retrying")
+	}
+}
+
+// routerWish is what a pass works on.
+type routerWish struct {
+	config   *bgp.Config
+	complete bool
+	pipeline *ofnet.Pipeline
+	addrs    []netip.Addr // of the containers here
+}
+
+func (d *Driver) routerWish() (w routerWish, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w = routerWish{config: d.router.wanted, complete: d.complete, pipeline: d.sides[ofnet.VLAN].pipeline}
+	if w.config == nil || w.pipeline == nil {
+		w.config = nil
+		return w, nil
+	}
+	switch {
+	case d.global.FwdMode != "routing":
+		err = errs.New(errs.Invalid, "BGP needs forwarding mode routing, it is %q", d.global.FwdMode)
+	case len(d.cfg.Uplinks) == 0:
+		err = errs.New(errs.Invalid, "Unable to start protocol server without uplink: start netplugin with --vlan-uplinks")
+	default:
+		err = w.config.Validate()
+	}
+	if err != nil {
+		w.config = nil
+		return w, err
+	}
+	for id, e := range d.endpoints {
+		if e.Local && e.Network.Encap == ofnet.VLAN && d.ports[id] != 0 {
+			w.addrs = append(w.addrs, announced(e)...)
+		}
+	}
+	return w, nil
+}
+
+func announced(e drivers.Endpoint) (addrs []netip.Addr) {
+	for _, a := range []netip.Addr{e.IPv4, e.IPv6} {
+		if a.IsValid() {
+			addrs = append(addrs, a)
+		}
+	}
+	return addrs
+}
+
+// routerPass brings port, speaker and flows to what is wanted. open reports that a next
+// hop is unknown yet; ask lets it ask the link.
+func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error) {
+	w, err := d.routerWish()
+	side := d.sides[ofnet.VLAN]
+	if w.config == nil {
+		if !w.complete {
+			return false, err // it may be declared still
+		}
+		_ = d.router.speaker.Configure(nil) // nothing to refuse
+		d.setRouterFlows(nil)
+		side.sw.ReleaseRoutes()
+		if gone := d.removeRouterPort(ctx); gone != nil && err == nil {
+			err = gone
+		}
+		return false, err
+	}
+	port, link, err := d.ensureRouterPort(ctx, *w.config)
+	if err != nil {
+		return false, err
+	}
+	flows := map[string]routerFlows{"router": {pipeline: w.pipeline, port: port, addrs: [2]netip.Addr{w.config.Router.Addr(), w.config.Router6.Addr()}}}
+	settled := d.router.speaker.Settled()
+	routes := d.router.speaker.Routes()
+	macs, err := neighbourMACs(link)
+	if err != nil {
+		return false, err
+	}
+	for _, n := range w.config.Neighbors { // they are on the link: that is a route, too
+		if n.Addr.Is4() || !n.Addr.IsLinkLocalUnicast() {
+			routes = append(routes[:len(routes):len(routes)], bgp.Route{Prefix: netip.PrefixFrom(n.Addr, n.Addr.BitLen()), Hops: []netip.Addr{n.Addr}})
+		}
+	}
+	unknown := map[netip.Addr]bool{}
+	for _, r := range routes {
+		hops, missing := resolved(r.Hops, macs)
+		for _, a := range missing {
+			unknown[a] = true
+		}
+		if len(hops) == 0 {
+			continue
+		}
+		id := ofnet.HopSetID(hops)
+		flows["hops/"+hopName(hops)] = routerFlows{pipeline: w.pipeline, hops: id, macs: macText(hops, macs)}
+		flows["route/"+r.Prefix.String()] = routerFlows{pipeline: w.pipeline, route: ofnet.Route{Prefix: r.Prefix, Hops: id}}
+	}
+	for a := range unknown {
+		solicit(link, a)
+	}
+	if ask {
+		askFor(link, routes, w.config.Neighbors)
+	}
+	d.setRouterFlows(flows)
+	if w.complete {
+		d.router.speaker.Announce(w.addrs)
+		if err := d.router.speaker.Configure(w.config); err != nil {
+			return false, err
+		}
+		if settled {
+			side.sw.ReleaseRoutes()
+		}
+	}
+	return len(unknown) > 0, nil
+}
+
+// resolved divides next hops into those whose address on the link is known and others.
+func resolved(hops []netip.Addr, macs map[netip.Addr]ofnet.MAC) (known, missing []netip.Addr) {
+	for _, a := range hops {
+		if _, ok := macs[a]; ok {
+			known = append(known, a)
+		} else {
+			missing = append(missing, a)
+		}
+	}
+	return known, missing
+}
+
+func hopName(hops []netip.Addr) string {
+	var b []byte
+	for _, a := range hops {
+		b = append(a.AppendTo(b), ' ')
+	}
+	return string(b)
+}
+
+func macText(hops []netip.Addr, macs map[netip.Addr]ofnet.MAC) string {
+	var b []byte
+	for _, a := range hops {
+		m := macs[a]
+		b = append(b, m[:]...)
+	}
+	return string(b)
+}
+
+// setRouterFlows gives the switch the difference to what it was given last.
+func (d *Driver) setRouterFlows(want map[string]routerFlows) {
+	sw := d.sides[ofnet.VLAN].sw
+	d.router.flows.ReplaceDesired(want)
+	for c := range d.router.flows.Pending() {
+		if c.Op == delta.Remove {
+			sw.Remove(c.Key)
+		} else {
+			sw.Set(c.Key, c.Want.program())
+		}
+		d.router.flows.Applied(c)
+	}
+}
+
+func (f routerFlows) program() ofnet.Program {
+	switch {
+	case f.port != 0:
+		addrs := slices.DeleteFunc(slices.Clone(f.addrs[:]), func(a netip.Addr) bool { return !a.IsValid() })
+		return f.pipeline.RouterPort(ofnet.RouterPort{Port: f.port, Addrs: addrs})
+	case f.hops != 0:
+		set := ofnet.HopSet{ID: f.hops}
+		for mac := range slices.Chunk([]byte(f.macs), 6) {
+			set.MACs = append(set.MACs, ofnet.MAC(mac))
+		}
+		return f.pipeline.Hops(set)
+	}
+	return f.pipeline.Route(f.route)
+}
+
+// askFor has the host resolve next hops and neighbours, or find out whether they are
+// still there.
+func askFor(link int, routes []bgp.Route, neighbors []bgp.Neighbor) {
+	all := map[netip.Addr]bool{}
+	for _, n := range neighbors {
+		all[n.Addr] = true
+	}
+	for _, r := range routes {
+		for _, a := range r.Hops {
+			all[a] = true
+		}
+	}
+	for a := range maps.Keys(all) {
+		solicit(link, a)
+	}
+}

@@ -1,0 +1,79 @@
+package ovsd
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// The kernel resolves the next hops: it must know the neighbours for the speaker's own
+// sake, asks again when they fall silent, and hears when they move.
+
+// validNeighbour are the states in which a neighbour's address may be used (NUD_VALID).
+const validNeighbour = netlink.NUD_PERMANENT | netlink.NUD_NOARP | netlink.NUD_REACHABLE | netlink.NUD_PROBE | netlink.NUD_STALE | netlink.NUD_DELAY
+
+// neighbourMACs lists what a link's neighbours are known as.
+func neighbourMACs(link int) (map[netip.Addr]ofnet.MAC, error) {
+	list, err := netlink.NeighList(link, netlink.FAMILY_ALL)
+	if err != nil {
+		return nil, fmt.Errorf("read the neighbours on %s: %w", routerPort, err)
+	}
+	macs := map[netip.Addr]ofnet.MAC{}
+	for _, n := range list {
+		a, ok := netip.AddrFromSlice(n.IP)
+		if ok && n.State&validNeighbour != 0 && len(n.HardwareAddr) == len(ofnet.MAC{}) {
+			macs[a.Unmap()] = ofnet.MAC(n.HardwareAddr)
+		}
+	}
+	return macs, nil
+}
+
+// solicit has the kernel resolve a neighbour, or verify one it has not heard of lately.
+func solicit(link int, a netip.Addr) {
+	family := netlink.FAMILY_V4
+	if a.Is6() {
+		family = netlink.FAMILY_V6
+	}
+	// It fails only while the link is down or gone, and is asked for again.
+	_ = netlink.NeighSet(&netlink.Neigh{LinkIndex: link, Family: family, IP: a.AsSlice(), Flags: netlink.NTF_USE})
+}
+
+// watchLink tells when a link of that name, or what is known of its neighbours, may
+// have changed, until ctx ends.
+func watchLink(ctx context.Context, name string) (<-chan struct{}, error) {
+	changed := make(chan struct{}, 1)
+	wake := func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	// An overrun loses events: then everything is looked at again.
+	options := func(error) { wake() }
+	links, neighbours := make(chan netlink.LinkUpdate, 64), make(chan netlink.NeighUpdate, 64)
+	if err := netlink.LinkSubscribeWithOptions(links, ctx.Done(), netlink.LinkSubscribeOptions{ErrorCallback: options}); err != nil {
+		return nil, fmt.Errorf("watch the links: %w", err)
+	}
+	if err := netlink.NeighSubscribeWithOptions(neighbours, ctx.Done(), netlink.NeighSubscribeOptions{ErrorCallback: options}); err != nil {
+		return nil, fmt.Errorf("watch the neighbours: %w", err)
+	}
+	go func() { // ends with the channels, which end with ctx
+		for u := range links {
+			if u.Link.Attrs().Name == name {
+				wake()
+			}
+		}
+	}()
+	go func() {
+		for u := range neighbours {
+			if link, err := netlink.LinkByName(name); err == nil && link.Attrs().Index == u.LinkIndex {
+				wake()
+			}
+		}
+	}()
+	return changed, nil
+}
