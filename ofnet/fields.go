@@ -39,8 +39,9 @@ const (
 	prioFlood   = 10 // what prioNormal does not know
 	prioGeneral = 50 // wider than prioNormal
 	prioNormal  = 100
-	prioGuard   = 110 // narrows what prioNormal would catch
-	prioDrop    = 200 // malformed, never to be forwarded
+	prioGuard   = 110    // narrows what prioNormal would catch
+	prioDrop    = 200    // malformed, never to be forwarded
+	prioOutside = 0x7fff // less the number of the VRF: endpoints as the outside sees them
 )
 
 // Numbers that features put into cookies.

@@ -34,7 +34,11 @@ func (uplinkRouter) endpoint(p *Pipeline, e Endpoint) []row {
 		return nil
 	}
 	outside := of.NewMatch().Reg(regOrigin, originUplink).Reg(regVRF, 0)
-	return p.routes(outside, e, p.reachWith(of.NewActions().SetReg(regVRF, uint32(e.VRF)), e))
+	rows := p.routes(outside, e, p.reachWith(of.NewActions().SetReg(regVRF, uint32(e.VRF)), e))
+	for i := range rows { // of tenants with one address, the first by number has it outside
+		rows[i].priority = prioOutside - min(e.VRF, prioOutside-prioDrop)
+	}
+	return rows
 }
 
 // uplink has a priority of its own for every uplink: the first, by number, is sent to.
