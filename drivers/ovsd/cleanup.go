@@ -48,6 +48,14 @@ func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) err
 			return fmt.Errorf("remove bridge %s: %w", name, err)
 		}
 	}
+	if room := cfg.dnsRoomPath(); isNamespace(room) {
+		say("namespace " + room)
+		if !dryRun {
+			if err := removeDNSRoom(room); err != nil {
+				return err
+			}
+		}
+	}
 	for _, name := range links {
 		if !linkExists(name) {
 			continue

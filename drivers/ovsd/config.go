@@ -88,9 +88,17 @@ func (c *Config) setDefaults() error {
 // mgmtTarget is the bridge's management socket, which Open vSwitch keeps beside the
 // database's. It needs no Controller row, whose coming and going would flush all flows.
 func (c *Config) mgmtTarget(bridge string) string {
-	dir := "/var/run/openvswitch"
-	if path, ok := strings.CutPrefix(c.OVSDB, "unix:"); ok {
-		dir = filepath.Dir(path)
-	}
-	return "unix:" + filepath.Join(dir, bridge+".mgmt")
+	return "unix:" + filepath.Join(c.runDir(), bridge+".mgmt")
 }
+
+// runDir is where the switch has its sockets.
+func (c *Config) runDir() string {
+	if path, ok := strings.CutPrefix(c.OVSDB, "unix:"); ok {
+		return filepath.Dir(path)
+	}
+	return "/var/run/openvswitch"
+}
+
+// dnsRoomPath is what the namespace for name queries is mounted on: beside the sockets
+// of the switch that it belongs to.
+func (c *Config) dnsRoomPath() string { return filepath.Join(c.runDir(), "contiv-dns.netns") }

@@ -15,7 +15,7 @@ import (
 // Queries of containers by UDP come over the OpenFlow channel. Those by TCP need a real
 // TCP: each bridge has a port that leads into a network namespace of the agent's own,
 // the room, where a socket listens on every address there is. Nothing of the host is in
-// the way there, and no address can clash. The room goes with the agent.
+// the way there, and no address can clash. The room outlives the agent.
 
 // dnsRate is how many queries per second a container may ask by UDP, unless it is
 // configured.
@@ -46,17 +46,24 @@ func (d *Driver) query(q *ofnet.DNSQuery) {
 	d.cfg.NameServer.Query(drivers.DNSQuery{Tenant: tenant, ToAgent: q.ToAgent, Message: q.Message, Answer: q.Answer, Pass: q.Pass})
 }
 
-// openRoom makes the namespace and its ports, once.
+// openRoom makes the namespace and its links, or finds those of the agent before.
 func (d *Driver) openRoom() error {
-	if d.cfg.NameServer == nil || d.room != nil {
+	if d.cfg.NameServer == nil {
+		return removeDNSRoom(d.cfg.dnsRoomPath())
+	}
+	if d.room != nil {
 		return nil
 	}
-	r, err := newDNSRoom()
+	r, err := openDNSRoom(d.cfg.dnsRoomPath())
 	if err != nil {
 		return fmt.Errorf("namespace for name queries by TCP: %w", err)
 	}
 	for _, s := range d.sides {
-		// A name of this start: the switch would not notice another link of the old name.
+		d.db.View(func(v ovsdb.View) { s.dnsPort = dnsPortOf(v, s.bridge) })
+		if s.dnsPort != "" && r.has(s.encap, s.dnsPort) {
+			continue
+		}
+		// A new name: the switch would not notice another link of the old one.
 		s.dnsPort = fmt.Sprintf("cdns%s%d", s.encap, s.round)
 		if err := r.join(s.encap, s.dnsPort, s.mtu()); err != nil {
 			r.close()
@@ -65,6 +72,16 @@ func (d *Driver) openRoom() error {
 	}
 	d.room = r
 	return nil
+}
+
+// dnsPortOf is the name of a bridge's port into the room.
+func dnsPortOf(v ovsdb.View, bridge string) (name string) {
+	for _, p := range bridgePorts(v, bridge) {
+		if p.row.Map("external_ids")[roleKey] == dnsRole {
+			name = p.row.String("name")
+		}
+	}
+	return name
 }
 
 // ensureDNSPorts puts the room's ports into the bridges, and takes those of earlier

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/vishvananda/netlink"
@@ -17,18 +18,25 @@ import (
 
 // dnsRoom is a network namespace in which every address is local, but for those that
 // stand for containers: these are behind the link of their bridge.
+//
+// It is mounted on a file, so that it outlives the agent: if its links went and came
+// with the agent, the switch would rebuild its ports, which costs others packets.
 type dnsRoom struct {
 	ns       netns.NsHandle
 	listener net.Listener // port 53 of all addresses
 }
 
-// newDNSRoom makes the namespace. It lives as long as the handle and the socket.
-func newDNSRoom() (*dnsRoom, error) {
+// openDNSRoom enters the namespace that is mounted on a file, or makes one.
+func openDNSRoom(path string) (*dnsRoom, error) {
 	r := &dnsRoom{ns: netns.None()}
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		done <- r.furnish()
+		err := r.enter(path)
+		if err == nil {
+			err = r.furnish()
+		}
+		done <- err
 	}()
 	if err := <-done; err != nil {
 		r.close()
@@ -37,13 +45,60 @@ func newDNSRoom() (*dnsRoom, error) {
 	return r, nil
 }
 
-func (r *dnsRoom) furnish() (err error) {
+func (r *dnsRoom) enter(path string) (err error) {
+	if isNamespace(path) {
+		if r.ns, err = netns.GetFromPath(path); err != nil {
+			return err
+		}
+		return netns.Set(r.ns)
+	}
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return err
 	}
 	if r.ns, err = netns.Get(); err != nil {
 		return err
 	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o600)); err != nil {
+		return err
+	}
+	return unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), path, "", unix.MS_BIND, "")
+}
+
+// isNamespace reports whether a namespace is mounted on a file.
+func isNamespace(path string) bool {
+	var fs unix.Statfs_t
+	return unix.Statfs(path, &fs) == nil && fs.Type == unix.NSFS_MAGIC
+}
+
+// removeDNSRoom removes the namespace, and its links with it, if there is one.
+func removeDNSRoom(path string) error {
+	if isNamespace(path) {
+		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmount %s: %w", path, err)
+		}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// has reports whether the room's link to a bridge is there, with the end of that name.
+func (r *dnsRoom) has(encap ofnet.Encap, ovsName string) bool {
+	outer, err := netlink.LinkByName(ovsName)
+	if err != nil {
+		return false
+	}
+	return r.inside(func() error {
+		inner, err := netlink.LinkByName(encap.String())
+		if err == nil && inner.Attrs().ParentIndex != outer.Attrs().Index {
+			err = unix.ENODEV
+		}
+		return err
+	}) == nil
+}
+
+func (r *dnsRoom) furnish() error {
 	lo, err := netlink.LinkByName("lo")
 	if err == nil {
 		err = netlink.LinkSetUp(lo)
@@ -77,7 +132,7 @@ func addLocalRoute(link netlink.Link, to netip.Prefix, kind int) error {
 			route.Scope = netlink.SCOPE_HOST
 		}
 	}
-	if err := netlink.RouteAdd(route); err != nil {
+	if err := netlink.RouteReplace(route); err != nil {
 		return fmt.Errorf("route to %s: %w", to, err)
 	}
 	return nil
@@ -86,6 +141,9 @@ func addLocalRoute(link netlink.Link, to netip.Prefix, kind int) error {
 // join makes the link between the room and a bridge; its end here is named ovsName.
 func (r *dnsRoom) join(encap ofnet.Encap, ovsName string, mtu int) error {
 	name := encap.String()
+	if err := r.inside(func() error { return removeLink(name) }); err != nil { // of a port that is gone
+		return err
+	}
 	if err := makeVeth(ovsName, fmt.Sprintf("/proc/self/fd/%d", int(r.ns)), name, mtu); err != nil {
 		return err
 	}
@@ -122,7 +180,7 @@ func (r *dnsRoom) inside(f func() error) error {
 	return <-done
 }
 
-// close lets go of the namespace, and with it of its links.
+// close lets go of the namespace, which stays.
 func (r *dnsRoom) close() {
 	if r.listener != nil {
 		r.listener.Close()

@@ -170,7 +170,9 @@ func TestInsideCleanup(t *testing.T) {
 	if !ok {
 		return
 	}
-	d, stop := runDriver(t, testConfig(dir))
+	cfg := testConfig(dir)
+	cfg.NameServer = oracle{}
+	d, stop := runDriver(t, cfg)
 	d.SetGlobal(contract.Global)
 	d.SetNetwork(contract.Network)
 	d.Complete()
@@ -195,7 +197,7 @@ func TestInsideCleanup(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Sort(said)
-		want := []string{"bridge " + VLANBridge, "bridge " + VXLANBridge, "link " + port.OVSName}
+		want := []string{"bridge " + VLANBridge, "bridge " + VXLANBridge, "link " + port.OVSName, "namespace " + cfg.dnsRoomPath()}
 		if !slices.Equal(said, want) {
 			t.Errorf("dry run %t: %q, expected %q", dry, said, want)
 		}
@@ -220,7 +222,12 @@ func runDriver(t *testing.T, cfg Config) (d *Driver, stop func()) {
 	done := make(chan struct{})
 	go func() { defer close(done); _ = d.Run(ctx) }()
 	stop = func() { cancel(); <-done }
-	t.Cleanup(stop)
+	t.Cleanup(func() {
+		stop()
+		if err := removeDNSRoom(cfg.dnsRoomPath()); err != nil {
+			t.Error(err)
+		}
+	})
 	return d, stop
 }
 
