@@ -1,8 +1,10 @@
 package systemtests
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,6 +51,43 @@ func (c cluster) eventually(what string, try func() error) {
 	c.t.Fatalf("%s: %v", what, err)
 }
 
+// other is a host that is not the one named.
+func other(hosts []*lab.Host, name string) *lab.Host {
+	for _, h := range hosts {
+		if h.Name != name {
+			return h
+		}
+	}
+	return nil
+}
+
+// events follows what the netmaster of a host tells of networks, on one stream; the
+// returned function waits for an event that says all of something.
+func (c cluster) events(h *lab.Host) func(says ...string) {
+	c.t.Helper()
+	resp, err := h.HTTP().Get("http://127.0.0.1:9999/api/v1/watch?kind=network")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { resp.Body.Close() })
+	in := bufio.NewReader(resp.Body)
+	if line, err := in.ReadString('\n'); line != "event: reset\n" {
+		c.t.Fatalf("events of %s begin with %s, %q, %v", h.Name, resp.Status, line, err)
+	}
+	return func(says ...string) {
+		c.t.Helper()
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				c.t.Fatalf("events of %s ended before %q: %v", h.Name, says, err)
+			}
+			if !slices.ContainsFunc(says, func(s string) bool { return !strings.Contains(line, s) }) {
+				return
+			}
+		}
+	}
+}
+
 // TestThreeMasters: any one of three may go, by itself or with its host's network.
 func TestThreeMasters(t *testing.T) {
 	c := up(t, lab.Config{Hosts: 3, Masters: 3})
@@ -65,10 +104,12 @@ func TestThreeMasters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		told := c.events(other(c.Hosts(), leader))
 		if err := h.StopDaemon(t.Context(), "netmaster", syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
 		c.netctl("net", "create", "second", "--subnet=30.1.1.0/24")
+		told(`"event":"added"`, `"key":"default:second"`)
 		c.attach("host3", "second", "second")
 		if err := h.StartDaemon(t.Context(), "netmaster"); err != nil {
 			t.Fatal(err)
