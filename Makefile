@@ -2,6 +2,7 @@
 
 GO       ?= go
 BIN      := bin
+COMPLETION := cmd/netctl/internal/commands/completion
 DESTDIR  ?=
 PREFIX   ?= /usr/local
 # Packages that run together: more only fight over the processors.
@@ -71,6 +72,9 @@ install-files: # the same with what is in bin/ already
 	sed 's|@BIN@|$(PREFIX)/bin|' scripts/systemd/netmaster.service > $(DESTDIR)/usr/lib/systemd/system/netmaster.service
 	sed 's|@BIN@|$(PREFIX)/bin|' scripts/systemd/netplugin.service > $(DESTDIR)/usr/lib/systemd/system/netplugin.service
 	install -m 644 scripts/systemd/contiv.sysusers $(DESTDIR)/usr/lib/sysusers.d/contiv.conf
+	install -D -m 644 $(COMPLETION)/netctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/netctl
+	install -D -m 644 $(COMPLETION)/netctl.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_netctl
+	install -D -m 644 $(COMPLETION)/netctl.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/netctl.fish
 	@for f in netmaster netplugin; do \
 		if [ -e $(DESTDIR)/etc/contiv/$$f.env ]; then echo "$(DESTDIR)/etc/contiv/$$f.env is kept as it is"; \
 		else install -m 640 scripts/systemd/$$f.env $(DESTDIR)/etc/contiv/$$f.env; fi; done

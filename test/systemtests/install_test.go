@@ -36,6 +36,17 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%s --version = %q, %v; want three lines", path, out, err)
 		}
 	}
+	for path, script := range map[string]string{
+		"bash-completion/completions/netctl": "netctl.bash", "zsh/site-functions/_netctl": "netctl.zsh", "fish/vendor_completions.d/netctl.fish": "netctl.fish",
+	} {
+		want, err := os.ReadFile(filepath.Join(root, "cmd/netctl/internal/commands/completion", script))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(destdir, "usr/local/share", path)); err != nil || string(got) != string(want) {
+			t.Errorf("%s is not %s: %v", path, script, err)
+		}
+	}
 	settings := filepath.Join(destdir, "etc/contiv/netplugin.env")
 	if err := os.WriteFile(settings, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
