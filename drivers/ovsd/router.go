@@ -205,19 +205,8 @@ func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error
 			routes = append(routes[:len(routes):len(routes)], bgp.Route{Prefix: netip.PrefixFrom(n.Addr, n.Addr.BitLen()), Hops: []netip.Addr{n.Addr}})
 		}
 	}
-	unknown := map[netip.Addr]bool{}
-	for _, r := range routes {
-		hops, missing := resolved(r.Hops, macs)
-		for _, a := range missing {
-			unknown[a] = true
-		}
-		if len(hops) == 0 {
-			continue
-		}
-		id := ofnet.HopSetID(hops)
-		flows["hops/"+hopName(hops)] = routerFlows{pipeline: w.pipeline, hops: id, macs: macText(hops, macs)}
-		flows["route/"+r.Prefix.String()] = routerFlows{pipeline: w.pipeline, route: ofnet.Route{Prefix: r.Prefix, Hops: id}}
-	}
+	ways, unknown := routeFlows(w.pipeline, routes, macs)
+	maps.Copy(flows, ways)
 	for a := range unknown {
 		solicit(link, a)
 	}
@@ -235,6 +224,25 @@ func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error
 		}
 	}
 	return len(unknown) > 0, nil
+}
+
+// routeFlows are the flows of routes, by owner: a route goes by those of its next hops
+// that are known, and is none while none is. unknown are the others.
+func routeFlows(p *ofnet.Pipeline, routes []bgp.Route, macs map[netip.Addr]ofnet.MAC) (flows map[string]routerFlows, unknown map[netip.Addr]bool) {
+	flows, unknown = map[string]routerFlows{}, map[netip.Addr]bool{}
+	for _, r := range routes {
+		hops, missing := resolved(r.Hops, macs)
+		for _, a := range missing {
+			unknown[a] = true
+		}
+		if len(hops) == 0 {
+			continue
+		}
+		id := ofnet.HopSetID(hops)
+		flows["hops/"+hopName(hops)] = routerFlows{pipeline: p, hops: id, macs: macText(hops, macs)}
+		flows["route/"+r.Prefix.String()] = routerFlows{pipeline: p, route: ofnet.Route{Prefix: r.Prefix, Hops: id}}
+	}
+	return flows, unknown
 }
 
 // resolved divides next hops into those whose address on the link is known and others.
@@ -307,7 +315,7 @@ func askFor(link int, routes []bgp.Route, neighbors []bgp.Neighbor) {
 			all[a] = true
 		}
 	}
-	for a := range maps.Keys(all) {
+	for a := range all {
 		solicit(link, a)
 	}
 }
