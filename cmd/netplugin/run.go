@@ -90,7 +90,10 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		Host: me, Version: version.Get().Version, Instance: time.Now().UnixNano(), Agent: ag, Driver: driver,
 		Health: func() []string { return complaints(seldom) }, Store: store, Log: log.WithField("part", "report"),
 	})
-	rpc := cluster.Handler(cluster.Answers{Status: reporter.Report})
+	rpc := cluster.Handler(cluster.Answers{
+		Status:   reporter.Report,
+		Announce: func(_ context.Context, group int) (int, error) { return driver.Announce(uint32(group)), nil },
+	})
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return driver.Run(ctx) })

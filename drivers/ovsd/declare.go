@@ -62,6 +62,7 @@ func (d *Driver) RemoveEndpoint(id string) {
 	}
 	d.moved(id, place{})
 	d.router.wake()
+	d.noteForAnnouncement(drivers.Endpoint{ID: id}, 0)
 	d.broadcast()
 }
 
@@ -146,6 +147,7 @@ func (d *Driver) refreshEndpoint(id string) {
 		return
 	}
 	port := d.ports[id]
+	d.noteForAnnouncement(e, port)
 	if e.Local != (port != 0) || (!e.Local && e.Network.Encap == ofnet.VXLAN && !e.VTEP.IsValid()) {
 		s.sw.Remove("ep/" + id) // nowhere to send its packets yet
 		d.moved(id, place{})

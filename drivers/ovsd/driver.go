@@ -44,6 +44,7 @@ type Driver struct {
 	tunnelUp  bool // the tunnel port has its number
 	vrfs      vrfTable
 	floods    floods
+	announce  announcements
 	rules     map[string]drivers.Rule
 	ruleSets  map[string]*ofnet.RuleSet // by tenant; none is empty
 	services  services
@@ -81,7 +82,7 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d := &Driver{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		ports: map[string]uint32{}, vrfs: newVRFTable(), floods: newFloods(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(),
+		ports: map[string]uint32{}, vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(),
 		changed: make(chan struct{}), repair: make(chan struct{}, 1),
 		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg),
 	}
@@ -123,6 +124,7 @@ func (d *Driver) Run(ctx context.Context) error {
 			inner.Go(func() error { return s.sw.Run(ctx) })
 		}
 		inner.Go(func() error { return d.keepBridges(ctx) })
+		inner.Go(func() error { return d.runAnnouncements(ctx) })
 		inner.Go(func() error { return d.serveStreams(ctx) })
 		inner.Go(func() error { return d.router.speaker.Run(ctx) })
 		inner.Go(func() error { return d.keepRouter(ctx) })

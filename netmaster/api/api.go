@@ -26,6 +26,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/netmaster/aci"
+	"github.com/contiv/netplugin/netmaster/agents"
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/netmaster/intent"
@@ -70,12 +71,25 @@ func NewController(cfg Config) daemon.NewController {
 		if err != nil {
 			return nil, err
 		}
+		hosts := agents.New(store, cfg.AgentPort)
 		fabric := aci.New(aci.Config{
 			Log: cfg.Log, Store: store, Fence: lead.Fence(), Gateway: gateway,
+			Announce: func(ctx context.Context, group int) { announce(ctx, cfg.Log, hosts, group) },
 		}, engine)
 		go fabric.Run(ctx)
 		return newHandler(cfg, engine, fabric), nil
 	}
+}
+
+// announce has all hosts announce the endpoints of a group, and logs what came of it.
+func announce(ctx context.Context, log logrus.FieldLogger, hosts *agents.Client, group int) {
+	n, err := hosts.Announce(ctx, group)
+	entry := log.WithField("group", group).WithField("endpoints", n)
+	if err != nil {
+		entry.WithError(err).Warn("some hosts do not announce the endpoints of a group")
+		return
+	}
+	entry.Info("hosts announce the endpoints of a group")
 }
 
 // handler routes the requests of one tenure.

@@ -4,15 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/utils/errs"
 )
 
 // Answers are what the agent does for netmasters.
 type Answers struct {
 	// Announce announces the endpoints of a group (0: of all) in the underlay and
-	// returns how many those are; nil: it cannot.
+	// returns how many those are.
 	Announce func(ctx context.Context, group int) (int, error)
 	Status   func() clusterapi.Report
 }
@@ -26,12 +28,11 @@ func Handler(a Answers) http.Handler {
 		if err == nil {
 			err = json.Unmarshal(body, &req)
 		}
+		if err == nil && (req.Group < 0 || req.Group > math.MaxUint16) {
+			err = errs.New(errs.Invalid, "%d is no group number", req.Group)
+		}
 		if err != nil {
 			http.Error(w, "announce: "+err.Error(), http.StatusBadRequest)
-			return
-		}
-		if a.Announce == nil {
-			http.Error(w, "announce: this agent announces nothing", http.StatusNotImplemented)
 			return
 		}
 		n, err := a.Announce(r.Context(), req.Group)
