@@ -60,6 +60,7 @@ func command() *cli.Command {
 			return run(ctx, o, log)
 		},
 		Commands: []*cli.Command{
+			relayCommand(),
 			{Name: "preflight", Usage: "check whether this host can run netplugin", Flags: o.hostFlags(), Action: func(ctx context.Context, cmd *cli.Command) error {
 				return preflight(ctx, o, cmd.Root().Writer)
 			}},

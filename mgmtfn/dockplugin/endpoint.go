@@ -47,6 +47,7 @@ func (s *Server) createEndpoint(ctx context.Context, req cnm.CreateEndpointReque
 	if err != nil {
 		return none, err
 	}
+	s.given.note6(req.EndpointID, want.IPv6Address != "")
 	rec, err := s.makeEndpoint(ctx, r.Place(), req.EndpointID, want)
 	if err != nil {
 		s.undo(r.Place(), req.EndpointID)
@@ -167,6 +168,7 @@ func (s *Server) deleteEndpoint(ctx context.Context, req cnm.EndpointRequest) (c
 		return cnm.Empty{}, err
 	}
 	defer release()
+	s.given.note6(req.EndpointID, true)
 	places := s.placesOf(req.EndpointID)
 	if r, ok, _ := s.dir.get(req.NetworkID); ok {
 		places[state.EndpointID(r.Place().NetworkID(), req.EndpointID)] = r.Place()
@@ -230,7 +232,10 @@ func (s *Server) join(ctx context.Context, req cnm.JoinRequest) (cnm.JoinRespons
 		}
 		out := cnm.JoinResponse{InterfaceName: cnm.InterfaceName{SrcName: at.Port.Name, DstPrefix: "eth"}, StaticRoutes: []cnm.StaticRoute{}}
 		if !r.Internal {
-			out.Gateway, out.GatewayIPv6 = text(n.Gateway4), text(n.Gateway6)
+			out.Gateway = text(n.Gateway4)
+			if r.IPv6 && !s.given.without6(req.EndpointID) {
+				out.GatewayIPv6 = text(n.Gateway6)
+			}
 		}
 		return out, nil
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// addressSpace is a name that Engines want and that means nothing here.
-const addressSpace = "contiv"
-
 // lookupWithin bounds how long a call waits for a network that has just been made to be
 // known on this host.
 const lookupWithin = 5 * time.Second

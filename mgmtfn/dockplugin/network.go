@@ -5,6 +5,7 @@ import (
 
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
 	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -22,9 +23,8 @@ func (s *Server) createNetwork(ctx context.Context, req cnm.CreateNetworkRequest
 		place, ok = s.dir.ofPools(append(req.IPv4Data, req.IPv6Data...)...)
 	}
 	if ok {
-		r := docknet.NewRecord(place, req.NetworkID)
-		r.Internal, _ = req.Options[cnm.OptionInternal].(bool)
-		s.dir.learn(req.NetworkID, r)
+		internal, _ := req.Options[cnm.OptionInternal].(bool)
+		s.dir.learn(req.NetworkID, docknet.NewRecord(place, dockerd.Network{ID: req.NetworkID, IPv6: len(req.IPv6Data) > 0, Internal: internal}))
 	}
 	s.engine.wake()
 	return cnm.Empty{}, nil

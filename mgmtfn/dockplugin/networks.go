@@ -41,9 +41,7 @@ func (w *networks) pass(ctx context.Context) error {
 			continue
 		}
 		if p, ok := t.Of(n); ok {
-			r := docknet.NewRecord(p, n.ID)
-			r.Internal = n.Internal
-			records[n.ID] = r
+			records[n.ID] = docknet.NewRecord(p, n)
 		}
 	}
 	w.s.dir.replace(records, mark)
@@ -111,7 +109,8 @@ func (w *networks) apply(ctx context.Context, c delta.Change[string, dockerd.Net
 			return fmt.Errorf("docker network %s: %w", c.Key, err)
 		}
 		if p, ok := docknet.OfOptions(c.Want.Options); ok {
-			w.s.dir.learn(id, docknet.NewRecord(p, id))
+			c.Want.ID = id
+			w.s.dir.learn(id, docknet.NewRecord(p, c.Want))
 		}
 		log = log.WithField("id", id)
 	}

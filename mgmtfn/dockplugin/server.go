@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -59,52 +56,15 @@ func NewServer(cfg Config) *Server {
 // Run listens on a unix socket and follows the Engine until ctx ends; then it lets calls
 // that run finish and removes the socket.
 func (s *Server) Run(ctx context.Context, socket string) error {
-	l, err := listen(socket)
-	if err != nil {
-		return err
-	}
-	srv := &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
-	srv.SetKeepAlivesEnabled(false)
 	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return Serve(gctx, socket, s) })
 	g.Go(func() error { return s.dir.run(gctx) })
 	g.Go(func() error { return s.pending.Run(gctx) })
 	g.Go(func() error { return s.engine.run(gctx) })
-	g.Go(func() error {
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve %s: %w", socket, err)
-		}
-		return nil
-	})
-	g.Go(func() error {
-		<-gctx.Done()
-		grace, cancel := context.WithTimeout(context.Background(), undoTimeout)
-		defer cancel()
-		return srv.Shutdown(grace)
-	})
 	if err := g.Wait(); ctx.Err() == nil {
 		return err
 	}
 	return nil
-}
-
-// listen makes the socket, accessible to root alone, in place of a stale one. Closing
-// the listener removes it.
-func listen(socket string) (net.Listener, error) {
-	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
-		return nil, fmt.Errorf("directory of the plugin's socket: %w", err)
-	}
-	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("remove the stale plugin socket: %w", err)
-	}
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		return nil, fmt.Errorf("listen for the Docker Engine: %w", err)
-	}
-	if err := os.Chmod(socket, 0o600); err != nil {
-		l.Close()
-		return nil, err
-	}
-	return l, nil
 }
 
 // routes lists what is answered, by path.
@@ -112,10 +72,6 @@ func (s *Server) routes() map[string]handler {
 	network, ipam := "/"+cnm.NetworkDriver+".", "/"+cnm.IpamDriver+"."
 	nothing := func(context.Context, cnm.EndpointRequest) (cnm.Empty, error) { return cnm.Empty{}, nil }
 	return map[string]handler{
-		cnm.PathActivate:   always(cnm.Activation{Implements: []string{cnm.NetworkDriver, cnm.IpamDriver}}),
-		cnm.PathDeactivate: always(cnm.Empty{}),
-
-		network + "GetCapabilities":             always(s.capabilities()),
 		network + "CreateNetwork":               call(s.createNetwork),
 		network + "DeleteNetwork":               call(s.deleteNetwork),
 		network + "AllocateNetwork":             call(s.allocateNetwork),
@@ -123,26 +79,15 @@ func (s *Server) routes() map[string]handler {
 		network + "GwAllocCheck":                call(s.gatewayCheck),
 		network + "CreateEndpoint":              call(s.createEndpoint),
 		network + "DeleteEndpoint":              call(s.deleteEndpoint),
-		network + "EndpointOperInfo":            always(cnm.EndpointInfo{}),
 		network + "Join":                        call(s.join),
 		network + "Leave":                       call(nothing),
 		network + "ProgramExternalConnectivity": call(nothing),
 		network + "RevokeExternalConnectivity":  call(nothing),
-		network + "DiscoverNew":                 always(cnm.Empty{}),
-		network + "DiscoverDelete":              always(cnm.Empty{}),
 
-		ipam + "GetCapabilities":         always(cnm.IPAMCapabilities{}),
-		ipam + "GetDefaultAddressSpaces": always(cnm.AddressSpaces{LocalDefaultAddressSpace: addressSpace, GlobalDefaultAddressSpace: addressSpace}),
-		ipam + "RequestPool":             call(s.requestPool),
-		ipam + "ReleasePool":             always(cnm.Empty{}),
-		ipam + "RequestAddress":          call(s.requestAddress),
-		ipam + "ReleaseAddress":          call(s.releaseAddress),
+		ipam + "RequestPool":    call(s.requestPool),
+		ipam + "RequestAddress": call(s.requestAddress),
+		ipam + "ReleaseAddress": call(s.releaseAddress),
 	}
-}
-
-// always answers the same, whatever is asked.
-func always(answer any) handler {
-	return func(context.Context, []byte) (any, error) { return answer, nil }
 }
 
 // errUndecodable is a body that is not what the call wants.
@@ -162,14 +107,18 @@ func call[Req, Resp any](do func(context.Context, Req) (Resp, error)) handler {
 // ServeHTTP answers one call.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	serve, ok := s.handlers[r.URL.Path]
+	if fixed, is := cnm.Fixed(r.URL.Path, s.capabilities()); is && r.Method == http.MethodPost {
+		cnm.Answer(w, http.StatusOK, fixed)
+		return
+	}
 	if !ok || r.Method != http.MethodPost {
-		answer(w, http.StatusNotFound, failure(fmt.Errorf("%s %s is not implemented", r.Method, r.URL.Path)))
+		cnm.Answer(w, http.StatusNotFound, failure(fmt.Errorf("%s %s is not implemented", r.Method, r.URL.Path)))
 		return
 	}
 	log := s.cfg.Log.WithField("call", strings.TrimPrefix(r.URL.Path, "/"))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		answer(w, http.StatusBadRequest, failure(err))
+		cnm.Answer(w, http.StatusBadRequest, failure(err))
 		return
 	}
 	log.WithField("body", string(body)).Debug("called by the Docker Engine")
@@ -182,12 +131,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 		log.Debug("answered")
-		answer(w, http.StatusOK, reply)
+		cnm.Answer(w, http.StatusOK, reply)
 	case errors.As(err, &undecodable):
-		answer(w, http.StatusBadRequest, failure(err))
+		cnm.Answer(w, http.StatusBadRequest, failure(err))
 	default:
 		log.WithError(err).Warn("a call of the Docker Engine failed")
-		answer(w, http.StatusInternalServerError, failure(err))
+		cnm.Answer(w, http.StatusInternalServerError, failure(err))
 	}
 }
 
@@ -200,15 +149,12 @@ func failure(err error) cnm.Error {
 	return cnm.Error{Err: text, Error: text}
 }
 
-func answer(w http.ResponseWriter, status int, reply any) {
-	w.Header().Set("Content-Type", cnm.ContentType)
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(reply) // an Engine that has gone is nobody's error
-}
+func (s *Server) capabilities() cnm.Capabilities { return Capabilities(s.cfg.Scope, s.cfg.Swarm) }
 
-func (s *Server) capabilities() cnm.Capabilities {
+// Capabilities of the network driver.
+func Capabilities(scope string, swarm bool) cnm.Capabilities {
 	c := cnm.Capabilities{Scope: cnm.ScopeLocal, ConnectivityScope: cnm.ScopeGlobal, GwAllocChecker: true}
-	if s.cfg.Swarm || s.cfg.Scope == ScopeGlobal {
+	if swarm || scope == ScopeGlobal {
 		c.Scope = cnm.ScopeGlobal
 	}
 	return c

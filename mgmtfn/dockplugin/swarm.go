@@ -11,6 +11,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -31,7 +32,7 @@ func (s *Server) allocateNetwork(ctx context.Context, req cnm.AllocateNetworkReq
 			return cnm.AllocateNetworkResponse{}, err
 		}
 	}
-	value, err := json.Marshal(docknet.NewRecord(place, req.NetworkID))
+	value, err := json.Marshal(docknet.NewRecord(place, dockerd.Network{ID: req.NetworkID, IPv6: len(req.IPv6Data) > 0}))
 	if err != nil {
 		return cnm.AllocateNetworkResponse{}, err
 	}

@@ -1,6 +1,9 @@
 package docknet
 
-import "github.com/contiv/netplugin/state"
+import (
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/dockerd"
+)
 
 // Keys of the records.
 const (
@@ -17,13 +20,18 @@ type Record struct {
 	NetworkName string `json:"networkName"`
 	ServiceName string `json:"serviceName"` // the group's name
 	DocknetUUID string `json:"docknetUUID"` // the docker network's id
+	// IPv6 is set for a docker network whose containers get IPv6 addresses.
+	IPv6 bool `json:"ipv6,omitempty"`
 	// Internal is set for a docker network without a way out.
 	Internal bool `json:"internal,omitempty"`
 }
 
-// NewRecord makes the record of a docker network.
-func NewRecord(p Place, id string) Record {
-	return Record{ID: p.Key(), TenantName: p.Tenant, NetworkName: p.Network, ServiceName: p.Group, DocknetUUID: id}
+// NewRecord makes the record of a docker network with an id.
+func NewRecord(p Place, n dockerd.Network) Record {
+	return Record{
+		ID: p.Key(), TenantName: p.Tenant, NetworkName: p.Network, ServiceName: p.Group,
+		DocknetUUID: n.ID, IPv6: n.IPv6, Internal: n.Internal,
+	}
 }
 
 // Place returns where the record says the docker network's containers belong.

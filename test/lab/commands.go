@@ -77,6 +77,9 @@ func (h *Host) netpluginArgs() []string {
 	if c.DNS != "" {
 		args = append(args, "--dns", c.DNS)
 	}
+	if c.Relay {
+		args = append(args, "--docker-plugin-socket", "/run/contiv/docker-plugin.sock")
+	}
 	return args
 }
 

@@ -28,6 +28,8 @@ type Config struct {
 	Mode    string `json:"mode"`    // plugin mode of the daemons; default kubernetes, with an Engine docker
 	Docker  string `json:"docker"`  // Docker Engine of every host: none (default), 20 (the distribution's) or 28 (of scripts/dockerd)
 	DNS     string `json:"dns"`     // --dns of netplugin; default its own
+	// Relay puts netplugin docker-relay between the Engines and the agents.
+	Relay bool `json:"relay,omitempty"`
 	// Bare brings up hosts with Open vSwitch only.
 	Bare bool `json:"bare,omitempty"`
 	// Routers are those of the physical network, by what speaks BGP on them: frr or bird.

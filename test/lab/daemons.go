@@ -43,6 +43,9 @@ func (h *Host) Daemons() []string {
 		}
 		list = append(list, netmaster)
 	}
+	if c.Relay {
+		list = append(list, relay)
+	}
 	list = append(list, netplugin)
 	if c.Docker != DockerNone {
 		list = append(list, docker)
@@ -149,6 +152,8 @@ func (h *Host) daemon(name string) hostinit.Daemon {
 		d.Args = h.consulArgs()
 	case docker:
 		d.Args = h.dockerArgs()
+	case relay:
+		d.Args = []string{"netplugin", "docker-relay", "--log-level", h.lab.cfg.LogLevel}
 	}
 	return d
 }
@@ -169,12 +174,9 @@ func (h *Host) launch(ctx context.Context, d hostinit.Daemon) error {
 func (h *Host) probe(ctx context.Context, daemon string) error {
 	switch daemon {
 	case ovsdbServer:
-		var d net.Dialer
-		conn, err := d.DialContext(ctx, "unix", fmt.Sprintf("/proc/%d/root/run/openvswitch/db.sock", h.pid))
-		if err != nil {
-			return err
-		}
-		return conn.Close()
+		return h.dial(ctx, "/run/openvswitch/db.sock")
+	case relay:
+		return h.dial(ctx, "/run/docker/plugins/netplugin.sock")
 	case netmaster:
 		return h.ask(ctx, "http://127.0.0.1:9999/readyz")
 	case netplugin:
@@ -185,6 +187,16 @@ func (h *Host) probe(ctx context.Context, daemon string) error {
 		return h.ask(ctx, "http://127.0.0.1:8500/v1/kv/?keys&consistent") // needs a leader
 	}
 	return h.ask(ctx, "http://127.0.0.1:2379/health") // etcd
+}
+
+// dial reports whether somebody listens on a unix socket of the host.
+func (h *Host) dial(ctx context.Context, socket string) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", fmt.Sprintf("/proc/%d/root%s", h.pid, socket))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 // askAgain is how often a daemon that starts is asked whether it is ready: none of

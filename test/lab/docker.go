@@ -14,8 +14,12 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// docker is the Docker Engine of a host; containerd and the rest it starts itself.
-const docker = "docker"
+// docker is the Docker Engine of a host; containerd and the rest it starts itself. relay
+// stands between it and netplugin.
+const (
+	docker = "docker"
+	relay  = "docker-relay"
+)
 
 // Values of Config.Docker.
 const (
@@ -23,6 +27,10 @@ const (
 	DockerPacked = "20" // that of the distribution
 	DockerBuilt  = "28" // the one scripts/dockerd builds
 )
+
+// dockerClient is the distribution's, whatever else is in the way: it says the same to
+// every Engine.
+const dockerClient = "/usr/bin/docker"
 
 // Image is what containers of a lab are made from: busybox, alone.
 const Image = "busybox"
@@ -52,7 +60,10 @@ func findDocker(version string) error {
 			return errs.New(errs.NotFound, "program %s is missing: run make dockerd", binary)
 		}
 	}
-	for _, name := range []string{"dockerd", "docker", "containerd", "runc", "busybox"} {
+	if _, err := os.Stat(dockerClient); err != nil {
+		return errs.New(errs.NotFound, "program %s is missing: run scripts/deps", dockerClient)
+	}
+	for _, name := range []string{"dockerd", "containerd", "runc", "busybox"} {
 		if !inHostPath(name) {
 			return errs.New(errs.NotFound, "program %s is missing: run scripts/deps", name)
 		}
@@ -131,7 +142,7 @@ func (h *Host) pingDocker(ctx context.Context) error {
 
 // importImage gives the host's Engine the image, if it does not have it.
 func (h *Host) importImage(ctx context.Context) error {
-	if have, err := h.Output(ctx, "docker", "images", "-q", Image); err != nil || have != "" {
+	if have, err := h.Docker(ctx, "images", "-q", Image); err != nil || have != "" {
 		return err
 	}
 	const script = `set -e
@@ -141,12 +152,12 @@ cp "$(command -v busybox)" $d/bin/busybox
 for a in $(busybox --list); do [ $a = busybox ] || ln -s busybox $d/bin/$a; done
 echo root:x:0:0:root:/root:/bin/sh >$d/etc/passwd
 echo root:x:0: >$d/etc/group
-tar -C $d -c . | docker import --change 'CMD ["/bin/sh"]' - ` + Image + ` >/dev/null`
+tar -C $d -c . | ` + dockerClient + ` import --change 'CMD ["/bin/sh"]' - ` + Image + ` >/dev/null`
 	_, err := h.Output(ctx, "sh", "-c", script)
 	return err
 }
 
 // Docker runs the docker client on the host and returns what it prints.
 func (h *Host) Docker(ctx context.Context, args ...string) (string, error) {
-	return h.Output(ctx, append([]string{"docker"}, args...)...)
+	return h.Output(ctx, append([]string{dockerClient}, args...)...)
 }

@@ -70,7 +70,7 @@ func (l *Lab) hostConfig(h *Host) (hostinit.Config, error) {
 		Files: map[string]string{
 			"/etc/hosts":       l.etcHosts(),
 			"/etc/hostname":    h.Name + "\n",
-			"/etc/resolv.conf": "# a lab has no name servers\n",
+			"/etc/resolv.conf": resolvConf,
 		},
 		Sysctls: []hostinit.Sysctl{
 			// eth1 is a port of br-ext: it must not answer for br-ext's address.
@@ -101,6 +101,10 @@ func (l *Lab) hostConfig(h *Host) (hostinit.Config, error) {
 	}
 	return config, h.linkCNI()
 }
+
+// resolvConf names a server that is not there. Containers of an Engine need one to ask:
+// the Engine hands on what it cannot answer itself, and the agent takes such queries up.
+const resolvConf = "# a lab has no name servers\nnameserver 192.168.2.1\noptions timeout:1 attempts:1\n"
 
 // etcHosts gives every master the name netmaster, so that a client that tries all
 // addresses of a name finds one that is alive.

@@ -62,7 +62,7 @@ func TestInstall(t *testing.T) {
 // TestUnits lets systemd itself read the units.
 func TestUnits(t *testing.T) {
 	destdir := install(t)
-	for _, name := range []string{"netmaster.service", "netplugin.service"} {
+	for _, name := range []string{"netmaster.service", "netplugin.service", "contiv-docker-relay.service"} {
 		unit, err := os.ReadFile(filepath.Join(destdir, "usr/lib/systemd/system", name))
 		if err != nil {
 			t.Fatal(err)

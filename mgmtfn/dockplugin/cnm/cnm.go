@@ -4,6 +4,11 @@
 // out is ignored.
 package cnm
 
+import (
+	"encoding/json"
+	"net/http"
+)
+
 // ContentType is that of requests and of answers.
 const ContentType = "application/vnd.docker.plugins.v1.2+json"
 
@@ -156,3 +161,32 @@ type GwAllocCheckRequest struct{ Options map[string]any }
 
 // GwAllocCheckResponse says for which family none is to be requested.
 type GwAllocCheckResponse struct{ SkipIPv4, SkipIPv6 bool }
+
+// AddressSpace is a name that Engines want and that means nothing here.
+const AddressSpace = "contiv"
+
+// Fixed returns the answer to a call that is answered alike whatever there is.
+func Fixed(path string, c Capabilities) (answer any, ok bool) {
+	switch path {
+	case PathActivate:
+		return Activation{Implements: []string{NetworkDriver, IpamDriver}}, true
+	case "/" + NetworkDriver + ".GetCapabilities":
+		return c, true
+	case "/" + IpamDriver + ".GetCapabilities":
+		return IPAMCapabilities{}, true
+	case "/" + IpamDriver + ".GetDefaultAddressSpaces":
+		return AddressSpaces{LocalDefaultAddressSpace: AddressSpace, GlobalDefaultAddressSpace: AddressSpace}, true
+	case "/" + NetworkDriver + ".EndpointOperInfo":
+		return EndpointInfo{}, true
+	case PathDeactivate, "/" + NetworkDriver + ".DiscoverNew", "/" + NetworkDriver + ".DiscoverDelete", "/" + IpamDriver + ".ReleasePool":
+		return Empty{}, true
+	}
+	return nil, false
+}
+
+// Answer writes an answer.
+func Answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", ContentType)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // an Engine that has gone is nobody's error
+}

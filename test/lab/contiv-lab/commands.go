@@ -103,7 +103,7 @@ func upCommand(bin string) *cli.Command {
 			began := time.Now()
 			_, err := lab.Up(ctx, lab.Config{
 				Dir: c.String("dir"), Bin: c.String("bin"), Hosts: c.Int("hosts"), Masters: c.Int("masters"),
-				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"),
+				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"), Relay: c.String("docker") != "",
 				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"),
 				Progress: os.Stderr,
 			})

@@ -1,0 +1,19 @@
+package relay
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+func listenUnix(t *testing.T, socket string) (net.Listener, error) {
+	var lc net.ListenConfig
+	return lc.Listen(t.Context(), "unix", socket)
+}
+
+// awaySince is since when the agent is away.
+func (r *Relay) awaySince() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.missed
+}

@@ -1,0 +1,215 @@
+// Package relay stands between a Docker Engine and the agent. An Engine that does not
+// find its plugin looks for it again and again, fifteen seconds for each network and
+// each container, one after the other, and does not serve meanwhile. The Relay is always
+// there. It passes calls on to the agent, waits a little for an agent that is away, and
+// then answers itself: what removes something succeeds, and the agent removes it when it
+// is back; what makes something fails at once and says why.
+package relay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// DefaultSocket is where the agent serves a Relay.
+const DefaultSocket = "/run/contiv/docker-plugin.sock"
+
+// DefaultPatience is how long an agent may be away before the Relay answers for it: long
+// enough for one that restarts, short enough for an Engine to be up within 15 s.
+const DefaultPatience = 8 * time.Second
+
+// How long the agent may take for a call, longer than it gives itself; and while it has
+// not answered the last one in time.
+const (
+	callLimit   = 13 * time.Second
+	doubtfulFor = 250 * time.Millisecond
+)
+
+// again is how often an agent that is away is called.
+const again = 50 * time.Millisecond
+
+// maxBody bounds a request and an answer, in bytes.
+const maxBody = 1 << 20
+
+// Config says what a Relay works with.
+type Config struct {
+	// Agent is the path of the agent's socket.
+	Agent string
+	// Capabilities of the network driver, as the agent would answer.
+	Capabilities cnm.Capabilities
+	// Patience bounds how long an agent is waited for; 0 means DefaultPatience.
+	Patience time.Duration
+	Log      logrus.FieldLogger
+}
+
+// Relay is an http.Handler. Create it with New.
+type Relay struct {
+	cfg    Config
+	client *http.Client
+
+	mu     sync.Mutex
+	missed time.Time // since when the agent is away; zero while it is there
+}
+
+// New makes a Relay.
+func New(cfg Config) *Relay {
+	if cfg.Patience == 0 {
+		cfg.Patience = DefaultPatience
+	}
+	var d net.Dialer
+	return &Relay{cfg: cfg, client: &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			c, err := d.DialContext(ctx, "unix", cfg.Agent)
+			if err != nil {
+				return nil, errAway{err}
+			}
+			return c, nil
+		},
+	}}}
+}
+
+// errAway says that the agent has not got the call.
+type errAway struct{ error }
+
+func (e errAway) Unwrap() error { return e.error }
+
+// ServeHTTP answers one call of the Engine.
+func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	if err != nil {
+		reply(w, http.StatusBadRequest, failure(err.Error()))
+		return
+	}
+	if answer, ok := cnm.Fixed(req.URL.Path, r.cfg.Capabilities); ok {
+		reply(w, http.StatusOK, answer)
+		return
+	}
+	status, answer, err := r.pass(req.Context(), req.Method, req.URL.Path, body)
+	var away errAway
+	late := errs.Is(err, errs.Timeout)
+	switch {
+	case err == nil:
+		w.Header().Set("Content-Type", cnm.ContentType)
+		w.WriteHeader(status)
+		_, _ = w.Write(answer) // an Engine that has gone is nobody's error
+	case (late || errors.As(err, &away)) && removes(req.URL.Path):
+		r.cfg.Log.WithField("call", req.URL.Path).Info("the agent does not answer; it removes what is left when it is back")
+		reply(w, http.StatusOK, cnm.Empty{})
+	default:
+		r.cfg.Log.WithError(err).WithField("call", req.URL.Path).Warn("the agent has not answered a call")
+		reply(w, http.StatusInternalServerError, failure("the Contiv agent on this host does not answer: see that netplugin runs, and try again"))
+	}
+}
+
+// pass calls the agent. While it is away the call is repeated, until it has been away for
+// as long as the Relay is patient.
+func (r *Relay) pass(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
+	tick := time.NewTicker(again)
+	defer tick.Stop()
+	for {
+		status, answer, err = r.once(ctx, method, path, body)
+		var away errAway
+		switch {
+		case err == nil:
+			r.there()
+			return status, answer, nil
+		case errs.Is(err, errs.Timeout):
+			r.doubt()
+			return 0, nil, err
+		case !errors.As(err, &away):
+			return 0, nil, err
+		}
+		if r.awayFor() >= r.cfg.Patience {
+			return 0, nil, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return 0, nil, errs.Wrap(errs.Unavailable, ctx.Err())
+		}
+	}
+}
+
+func (r *Relay) once(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
+	limit := callLimit
+	if r.doubtful() {
+		limit = doubtfulFor
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errs.New(errs.Timeout, "no answer after %s", limit))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, "http://agent"+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, errs.Wrap(errs.Invalid, err)
+	}
+	resp, err := r.client.Do(req)
+	if err == nil {
+		defer resp.Body.Close()
+		var answer []byte
+		if answer, err = io.ReadAll(io.LimitReader(resp.Body, maxBody)); err == nil {
+			return resp.StatusCode, answer, nil
+		}
+	}
+	if late := context.Cause(ctx); errs.Is(late, errs.Timeout) {
+		return 0, nil, late
+	}
+	return 0, nil, fmt.Errorf("call the agent: %w", err)
+}
+
+// there notes that the agent has answered.
+func (r *Relay) there() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.missed = time.Time{}
+}
+
+// doubt notes that the agent has got a call and not answered it.
+func (r *Relay) doubt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.missed = time.Now().Add(-r.cfg.Patience)
+}
+
+// doubtful reports whether the agent has been away for as long as the Relay is patient.
+func (r *Relay) doubtful() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.missed.IsZero() && time.Since(r.missed) >= r.cfg.Patience
+}
+
+// awayFor notes that the agent is away, and returns for how long it has been.
+func (r *Relay) awayFor() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.missed.IsZero() {
+		r.missed = time.Now()
+	}
+	return time.Since(r.missed)
+}
+
+// removes lists the calls after which there is less than before.
+func removes(path string) bool {
+	_, name, _ := strings.Cut(path, ".")
+	switch name {
+	case "Leave", "DeleteEndpoint", "RevokeExternalConnectivity", "DeleteNetwork", "ReleaseAddress", "ReleasePool":
+		return true
+	}
+	return false
+}
+
+func failure(text string) cnm.Error { return cnm.Error{Err: text, Error: text} }
+
+func reply(w http.ResponseWriter, status int, v any) { cnm.Answer(w, status, v) }

@@ -1,0 +1,110 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+)
+
+func discard() logrus.FieldLogger {
+	l := logrus.New()
+	l.SetOutput(io.Discard)
+	return l
+}
+
+func call(r http.Handler, path, body string) (int, string) {
+	rec := httptest.NewRecorder()
+	r.ServeHTTP(rec, httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
+	return rec.Code, strings.TrimSpace(rec.Body.String())
+}
+
+// agentAt serves a socket as an agent: it answers with what it is sent.
+func agentAt(t *testing.T, socket string) (stop func()) {
+	t.Helper()
+	l, err := listenUnix(t, socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/NetworkDriver.Unheard" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = w.Write([]byte(r.Method + " " + r.URL.Path + " " + string(body)))
+	})}
+	go func() { _ = s.Serve(l) }()
+	return func() { s.Close() }
+}
+
+func TestPassesOn(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "agent.sock")
+	defer agentAt(t, socket)()
+	r := New(Config{Agent: socket, Log: discard()})
+	for path, want := range map[string]int{"/NetworkDriver.CreateEndpoint": 200, "/NetworkDriver.Unheard": 404} {
+		if status, body := call(r, path, `{"a":1}`); status != want || body != "POST "+path+` {"a":1}` {
+			t.Errorf("%s: %d %s, want %d and what the agent says", path, status, body, want)
+		}
+	}
+}
+
+// TestAnswersForAnAgentThatIsAway: what removes succeeds, what makes fails, what is fixed
+// needs no agent. It is waited for once, not for every call.
+func TestAnswersForAnAgentThatIsAway(t *testing.T) {
+	r := New(Config{Agent: filepath.Join(t.TempDir(), "none.sock"), Patience: time.Millisecond, Log: discard(), Capabilities: cnm.Capabilities{Scope: "local"}})
+	for path, want := range map[string]int{
+		"/Plugin.Activate": 200, "/NetworkDriver.GetCapabilities": 200, "/IpamDriver.GetCapabilities": 200, "/IpamDriver.ReleasePool": 200,
+		"/NetworkDriver.Leave": 200, "/NetworkDriver.DeleteEndpoint": 200, "/IpamDriver.ReleaseAddress": 200, "/NetworkDriver.DeleteNetwork": 200,
+		"/NetworkDriver.CreateEndpoint": 500, "/NetworkDriver.Join": 500, "/IpamDriver.RequestAddress": 500, "/IpamDriver.RequestPool": 500,
+		"/NetworkDriver.CreateNetwork": 500,
+	} {
+		status, body := call(r, path, `{}`)
+		var e cnm.Error
+		if err := json.Unmarshal([]byte(body), &e); err != nil || status != want || (want == 500) != (e.Err != "" && e.Err == e.Error) {
+			t.Errorf("%s: %d %s, want %d", path, status, body, want)
+		}
+	}
+}
+
+// TestWaitsForAnAgentThatComes: a call that comes before the agent is answered by it.
+func TestWaitsForAnAgentThatComes(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "agent.sock")
+	r := New(Config{Agent: socket, Patience: time.Hour, Log: discard()})
+	answered := make(chan string, 1)
+	go func() {
+		_, body := call(r, "/NetworkDriver.CreateEndpoint", `{}`)
+		answered <- body
+	}()
+	for r.awaySince().IsZero() { // until the call has found nobody
+		time.Sleep(time.Millisecond)
+	}
+	defer agentAt(t, socket)()
+	if body := <-answered; !strings.HasPrefix(body, "POST ") {
+		t.Errorf("answered %s, want the agent's answer", body)
+	}
+	if !r.awaySince().IsZero() {
+		t.Error("the agent is still taken to be away")
+	}
+}
+
+// TestCallerMayGiveUp: an Engine that hangs up is not waited for.
+func TestCallerMayGiveUp(t *testing.T) {
+	r := New(Config{Agent: filepath.Join(t.TempDir(), "none.sock"), Patience: time.Hour, Log: discard()})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/NetworkDriver.Join", strings.NewReader("{}")).WithContext(ctx))
+	}()
+	cancel()
+	<-done
+}
