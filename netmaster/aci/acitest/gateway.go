@@ -89,7 +89,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.down {
-		panic(http.ErrAbortHandler)
+		hangUp(w)
+		return
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
@@ -123,6 +124,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	close(g.changed)
 	g.changed = make(chan struct{})
 	reply(w, "success", "")
+}
+
+// hangUp closes the connection of a request without an answer.
+func hangUp(w http.ResponseWriter) {
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		_ = conn.Close()
+	}
 }
 
 func reply(w http.ResponseWriter, result, info string) {
