@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,9 +61,11 @@ func replicate(t *testing.T, random *rand.Rand, store objdb.Store, disturb func(
 	const marker = "tenant/the-end"
 	over := errors.New("over")
 	known := make(chan map[string]string, 1)
+	began := make(chan struct{}) // until then, Watch gives up when nobody answers
 	go func() {
-		objects := map[string]string{}
+		objects, once := map[string]string{}, sync.OnceFunc(func() { close(began) })
 		err := c.Watch(t.Context(), nil, func(n contivmodel.Notice) error {
+			once()
 			if n.Event == contivmodel.NoticeReset {
 				clear(objects)
 			}
@@ -83,6 +86,7 @@ func replicate(t *testing.T, random *rand.Rand, store objdb.Store, disturb func(
 		}
 		known <- objects
 	}()
+	<-began
 	for step := range 60 {
 		name := fmt.Sprintf("network/t:%d", random.IntN(8))
 		switch random.IntN(12) {
