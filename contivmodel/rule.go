@@ -11,7 +11,7 @@ import (
 // match everything.
 type Rule struct {
 	Key               string       `json:"key"`
-	Action            string       `json:"action,omitempty"`    // allow | deny
+	Action            string       `json:"action,omitempty"`    // allow | deny | reject: deny, and tell the sender
 	Direction         string       `json:"direction,omitempty"` // in | out, seen from the group
 	FromEndpointGroup string       `json:"fromEndpointGroup,omitempty"`
 	FromIPAddress     string       `json:"fromIpAddress,omitempty"` // ADDRESS or ADDRESS/LENGTH
@@ -45,6 +45,7 @@ const (
 	DirectionOut = "out"
 	ActionAllow  = "allow"
 	ActionDeny   = "deny"
+	ActionReject = "reject"
 )
 
 // RuleKind describes rules; the key is tenantName:policyName:ruleId.
@@ -60,7 +61,7 @@ func RuleKind() Kind[Rule, NoOper] {
 }
 
 func checkRule(r *Rule, c *checker) {
-	c.oneOf("action", r.Action, ActionAllow, ActionDeny)
+	c.oneOf("action", r.Action, ActionAllow, ActionDeny, ActionReject)
 	c.oneOf("direction", r.Direction, DirectionIn, DirectionOut)
 	c.optName("fromEndpointGroup", r.FromEndpointGroup, 64)
 	c.match("fromIpAddress", r.FromIPAddress)

@@ -34,7 +34,7 @@ const (
 
 // Priorities. A table's miss is 0.
 const (
-	prioRule    = 10 // plus twice the rule\'s priority, plus 1 for a denial: up to 211
+	prioRule    = 10 // plus three times the rule's priority, plus 1 for a rejection, 2 for a silent denial: up to 312
 	prioMiss    = 0
 	prioFlood   = 10 // what prioNormal does not know
 	prioGeneral = 50 // wider than prioNormal

@@ -11,7 +11,7 @@ import (
 // Rule allows or denies connections. A zero field matches anything.
 type Rule struct {
 	ID                 string
-	Priority           uint8  // 1–100, higher wins; at the same priority a denial does
+	Priority           uint8  // 1–100, higher wins; at the same priority a denial does, silent before told
 	SrcGroup, DstGroup uint32 // numbers of endpoint groups
 	Src, Dst           netip.Prefix
 	Proto              uint8 // IP protocol; ICMP means that of each family
@@ -21,6 +21,8 @@ type Rule struct {
 	// every packet that rules see, and so mean all of them.
 	Flags string
 	Deny  bool
+	// Reject makes a denial known to the sender.
+	Reject bool
 }
 
 // VRFPolicy says that the rules hold for a VRF.
@@ -68,7 +70,8 @@ func (r Rule) fingerprint() uint64 {
 //	group-source  the sender's group, by its address, if it is on another host
 //	group-dest    the receiver's group, by its address (where no route has told it)
 //	policy        the rules, and without a match: allow
-//	deny          what is denied ends here, and is remembered if it was a connection
+//	deny          what is denied ends here, and is remembered if it was a connection;
+//	              what is rejected goes on to the agent
 //
 // The connection's mark is generation << 1 | denied.
 type policy struct {
@@ -117,11 +120,13 @@ func (f policy) fixed(p *Pipeline) []row {
 		{tableGroupSource, prioGuard, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(f.afterSource()))},
 		{tableGroupSource, prioMiss, of.NewMatch(), goTo(p.to(f.afterSource()))},
 	}
-	remember := apply(of.NewActions().CT(of.CT{Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(denied)}))
+	remember := of.NewActions().CT(of.CT{Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(denied)})
 	for _, family := range families { // which the switch insists on before ct
 		rows = append(rows,
 			row{tablePolicy, prioMiss + 1, family, f.admit(p)},
-			row{tableDeny, prioNormal, family.CTState(tracked|of.CTEst, tracked|of.CTEst), remember})
+			row{tableDeny, prioNormal, family.CTState(tracked|of.CTEst, tracked|of.CTEst), apply(remember)},
+			row{tableDeny, prioGuard, family.CTState(tracked|of.CTEst, tracked|of.CTEst).Reg(regScratch, rejectedByRule), applyGoto(remember, p.to(tableReject))},
+			row{tableDeny, prioGeneral, family.Reg(regScratch, rejectedByRule), goTo(p.to(tableReject))})
 	}
 	// Links live by neighbour discovery and multicast listening, which have no
 	// connections (RFC 4861, RFC 2710, RFC 3810).
@@ -189,9 +194,12 @@ func (f policy) vrf(p *Pipeline, v VRFPolicy) []row {
 // rule gives a row for each family that the rule is about. Groups are numbers in
 // registers by now, so a rule between groups of any size is one row.
 func (f policy) rule(p *Pipeline, r Rule) []row {
-	priority, do := prioRule+2*uint16(r.Priority), f.admit(p)
-	if r.Deny {
-		priority, do = priority+1, goTo(p.to(tableDeny))
+	priority, do := prioRule+3*uint16(r.Priority), f.admit(p)
+	switch {
+	case r.Deny && r.Reject:
+		priority, do = priority+1, applyGoto(of.NewActions().SetReg(regScratch, rejectedByRule), p.to(tableDeny))
+	case r.Deny:
+		priority, do = priority+2, goTo(p.to(tableDeny))
 	}
 	var rows []row
 	for i, family := range families {

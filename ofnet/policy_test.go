@@ -23,11 +23,20 @@ type probe struct {
 	srcPort, dstPort   uint16
 }
 
-// denied is what rules mean, written without regard to flows: the matching rule of
-// the highest priority decides, a denial before an allowance, and without one the
-// packet passes.
-func denied(rules []Rule, p probe) bool {
-	best, verdict := -1, false
+// verdict is what becomes of a connection.
+type verdict int
+
+const (
+	allowed verdict = iota
+	rejected
+	denied
+)
+
+// judged is what rules mean, written without regard to flows: the matching rule of
+// the highest priority decides, a silent denial before a rejection before an allowance,
+// and without one the packet passes.
+func judged(rules []Rule, p probe) verdict {
+	best, result := -1, allowed
 	for _, r := range rules {
 		proto := r.Proto
 		if proto == 1 && p.dst.Is6() {
@@ -41,11 +50,18 @@ func denied(rules []Rule, p probe) bool {
 			ports && r.SrcPort != 0 && r.SrcPort != p.srcPort, ports && r.DstPort != 0 && r.DstPort != p.dstPort:
 			continue
 		}
-		if int(r.Priority) > best || (int(r.Priority) == best && r.Deny) {
-			best, verdict = int(r.Priority), r.Deny
+		says := allowed
+		switch {
+		case r.Reject:
+			says = rejected
+		case r.Deny:
+			says = denied
+		}
+		if int(r.Priority) > best || int(r.Priority) == best && says > result {
+			best, result = int(r.Priority), says
 		}
 	}
-	return verdict
+	return result
 }
 
 // policyBridge is a mode with endpoints of three groups here and elsewhere.
@@ -126,6 +142,7 @@ func randomRules(rng *rand.Rand, n int) []Rule {
 	var rules []Rule
 	for i := range n {
 		r := Rule{ID: fmt.Sprint("r", i), Priority: uint8(1 + rng.IntN(4)), Deny: rng.IntN(2) == 0}
+		r.Reject = r.Deny && rng.IntN(2) == 0
 		r.SrcGroup, r.DstGroup = uint32(rng.IntN(4)), uint32(rng.IntN(4))
 		r.Proto = []uint8{0, 1, 6, 17}[rng.IntN(4)]
 		six := rng.IntN(2) == 0
@@ -201,7 +218,7 @@ func TestPolicyAgreesWithNaiveEvaluator(t *testing.T) {
 			}
 			passes := tableGoto(b.p, b.p.filtered)
 			var rules []Rule
-			verdicts := map[bool]int{}
+			verdicts := map[verdict]int{}
 			for round := range 12 {
 				rng := rand.New(rand.NewPCG(uint64(round), 11))
 				before := rules
@@ -210,18 +227,25 @@ func TestPolicyAgreesWithNaiveEvaluator(t *testing.T) {
 				for range 25 {
 					p, packet := b.packet(rng, mode)
 					trace := sw.Trace(mode, packet, "--ct-next", "trk,new")
-					want := denied(rules, p)
+					want := judged(rules, p)
 					verdicts[want]++
-					if got := !strings.Contains(trace, passes); got != want {
-						t.Fatalf("denied %t, expected %t, by\n%+v\n%+v\n%s", got, want, rules, p, trace)
+					got := denied
+					switch {
+					case strings.Contains(trace, passes):
+						got = allowed
+					case strings.Contains(trace, "CONTROLLER"):
+						got = rejected
+					}
+					if got != want {
+						t.Fatalf("verdict %d, expected %d, by\n%+v\n%+v\n%s", got, want, rules, p, trace)
 					}
 					if tracked := strings.Contains(trace, "ct("); tracked != (len(rules) > 0) {
 						t.Fatalf("tracked %t with %d rules:\n%s", tracked, len(rules), trace)
 					}
 				}
 			}
-			if verdicts[true] < 30 || verdicts[false] < 30 {
-				t.Errorf("denied %d, allowed %d: the test says little", verdicts[true], verdicts[false])
+			if verdicts[allowed] < 30 || verdicts[rejected] < 20 || verdicts[denied] < 20 {
+				t.Errorf("allowed, rejected, denied %v: the test says little", verdicts)
 			}
 		})
 	}

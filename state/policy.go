@@ -4,7 +4,7 @@ package state
 // agents must enforce it. It stands under PolicyRuleRoot + RuleID.
 type PolicyRule struct {
 	// RuleID is <tenant>:<group>:<tenant>:<policy>:<key of the rule>:<name>, name being
-	// inRx, inTx, outRx or outTx.
+	// inRx, inTx, outRx or outTx, or one of these and 6.
 	RuleID           string `json:"RuleId"`
 	Priority         int    `json:"Priority"`         // 1–100, higher wins
 	SrcEndpointGroup int    `json:"SrcEndpointGroup"` // group number; 0 = any
@@ -15,5 +15,5 @@ type PolicyRule struct {
 	SrcPort          int    `json:"SrcPort"`          // 0 = any
 	DstPort          int    `json:"DstPort"`          // 0 = any
 	TCPFlags         string `json:"TcpFlags"`         // empty or "syn,!ack"
-	Action           string `json:"Action"`           // allow | deny
+	Action           string `json:"Action"`           // allow | deny | reject
 }

@@ -94,7 +94,7 @@ func constraints(typ string) map[string]constraint {
 		return map[string]constraint{"policyName": named("the policy's name", 64), "tenantName": tenant}
 	case "rule":
 		return map[string]constraint{
-			"action":            {what: "what to do with what matches", required: true, words: []string{"allow", "deny"}},
+			"action":            {what: "what to do with what matches", required: true, words: []string{"allow", "deny", "reject"}},
 			"direction":         {what: "seen from the groups under the policy", required: true, words: []string{"in", "out"}},
 			"fromEndpointGroup": {what: "name of the group that sends", most: 64},
 			"fromIpAddress":     {what: "ADDRESS or ADDRESS/LENGTH, IPv4"},

@@ -193,8 +193,36 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 	if !exchanged(t, conn, long) {
 		t.Error("a connection that is allowed again does not go on")
 	}
+	rule.Reject = true
+	d.SetRule(rule)
+	ready(t, d)
+	refused := func(err error) bool {
+		return errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EPIPE) || errors.Is(err, io.EOF)
+	}
+	eventually(t, func() bool { _, err := ask(conn, long); return refused(err) })
+	for _, a := range []netip.Addr{server.ep.IPv4, server.ep.IPv6} {
+		eventually(t, func() bool { _, err := dial(t, client, "tcp", netip.AddrPortFrom(a, 80)); return refused(err) })
+	}
+	rule.Proto, rule.Flags = 17, ""
+	d.SetRule(rule)
+	ready(t, d)
+	eventually(t, func() bool { // RFC 1812: administratively prohibited
+		_, err := who(t, client, "udp", netip.AddrPortFrom(server.ep.IPv4, 9))
+		return errors.Is(err, unix.EHOSTUNREACH)
+	})
+	eventually(t, func() bool {
+		_, err := who(t, client, "udp", netip.AddrPortFrom(server.ep.IPv6, 9))
+		return errors.Is(err, unix.EACCES)
+	})
+	d.RemoveRule(rule.ID)
 	d.RemoveRule("default:other")
 	ready(t, d)
+	eventually(t, func() bool {
+		var err error
+		conn, err = dial(t, client, "tcp", netip.AddrPortFrom(server.ep.IPv4, 80))
+		return err == nil
+	})
+	defer conn.Close()
 	if !exchanged(t, conn, long) {
 		t.Error("no traffic after all rules are gone")
 	}

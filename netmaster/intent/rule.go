@@ -157,6 +157,9 @@ func (x *tx) ruleRecords(r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec 
 			return nil, errs.New(errs.NotFound, "Network not found: %s, named by rule %s", modelKey(r.TenantName, name), r.Key)
 		}
 		s.Network = space.Config().Subnet.Prefix.String()
+		if six := space.Config().Subnet6; six.IsValid() {
+			s.Network6 = six.Masked().String()
+		}
 	}
 	return policy.Expand(s), nil
 }

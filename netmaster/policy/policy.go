@@ -7,6 +7,8 @@
 //	in   inRx: remote → group, destination port    inTx: group → remote, source port
 //	out  outTx: group → remote, destination port   outRx: remote → group, source port
 //
+// A network with an IPv6 subnet has the same again for that, under names that end in 6.
+//
 // Expansion is a pure function, so what the store should hold can be computed anew
 // from rules and groups at any time.
 package policy
@@ -34,13 +36,18 @@ type Subject struct {
 	Number int
 	// Remote is the number of the group that the rule names; 0 if it names none.
 	Remote int
-	// Network is the subnet of the network that the rule names, as CIDR; empty if it
-	// names none.
-	Network string
+	// Network and Network6 are the subnets of the network that the rule names, as CIDR;
+	// empty if it names none, or one without IPv6.
+	Network, Network6 string
 }
 
 // Names returns the last parts that ids of records of a rule may have.
-func Names() []string { return []string{"inRx", "inTx", "outRx", "outTx"} }
+func Names() []string {
+	return []string{"inRx", "inTx", "outRx", "outTx", "inRx" + six, "inTx" + six, "outRx" + six, "outTx" + six}
+}
+
+// six ends the names of records that are about a network's IPv6 subnet.
+const six = "6"
 
 // RuleID is the id of a record: the group's and the policy's keys, the rule's key and
 // a name.
@@ -50,6 +57,16 @@ func RuleID(group string, r *contivmodel.Rule, name string) string {
 
 // Expand returns the records of a rule for one group.
 func Expand(s Subject) []state.PolicyRule {
+	records := expand(s, s.Network, "")
+	if s.Network6 != "" && s.Rule.ToIPAddress == "" && s.Rule.FromIPAddress == "" {
+		records = append(records, expand(s, s.Network6, six)...)
+	}
+	return records
+}
+
+// expand returns the records whose names have an ending; network is the subnet on the
+// other side, if the rule names one.
+func expand(s Subject, network, ending string) []state.PolicyRule {
 	r := s.Rule
 	proto, _ := contivmodel.ProtocolNumber(r.Protocol) // has been checked
 	answers := (proto == tcp || proto == udp) && r.Port != 0
@@ -58,9 +75,9 @@ func Expand(s Subject) []state.PolicyRule {
 		flags = connectionStart
 	}
 	record := func(name string) state.PolicyRule {
-		return state.PolicyRule{RuleID: RuleID(s.Group, r, name), Priority: r.Priority, IPProtocol: proto, Action: r.Action}
+		return state.PolicyRule{RuleID: RuleID(s.Group, r, name+ending), Priority: r.Priority, IPProtocol: proto, Action: r.Action}
 	}
-	local, remote := address(r.ToIPAddress), s.Network
+	local, remote := address(r.ToIPAddress), network
 	names := []string{"inRx", "inTx"}
 	if r.Direction == contivmodel.DirectionOut {
 		names = []string{"outTx", "outRx"}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,9 +82,23 @@ func TestExpand(t *testing.T) {
 				RuleID: id("outTx"), Priority: 3, SrcEndpointGroup: number, DstIPAddr: "10.2.0.0/16", IPProtocol: 6, TCPFlags: "syn,!ack", Action: "allow",
 			}},
 		},
+		"in, from a network of both families": {
+			rule(func(r *contivmodel.Rule) { r.Protocol, r.Port, r.FromNetwork, r.Action = "tcp", 80, "n", "reject" }), 0, "10.2.0.0/16 2001:db8::/64",
+			[]state.PolicyRule{
+				{RuleID: id("inRx"), Priority: 3, DstEndpointGroup: number, SrcIPAddr: "10.2.0.0/16", IPProtocol: 6, DstPort: 80, Action: "reject"},
+				{RuleID: id("inTx"), Priority: 3, SrcEndpointGroup: number, DstIPAddr: "10.2.0.0/16", IPProtocol: 6, SrcPort: 80, Action: "reject"},
+				{RuleID: id("inRx6"), Priority: 3, DstEndpointGroup: number, SrcIPAddr: "2001:db8::/64", IPProtocol: 6, DstPort: 80, Action: "reject"},
+				{RuleID: id("inTx6"), Priority: 3, SrcEndpointGroup: number, DstIPAddr: "2001:db8::/64", IPProtocol: 6, SrcPort: 80, Action: "reject"},
+			},
+		},
+		"in, from a network to one local address of the other family": {
+			rule(func(r *contivmodel.Rule) { r.FromNetwork, r.ToIPAddress = "n", "10.1.1.7" }), 0, "10.2.0.0/16 2001:db8::/64",
+			[]state.PolicyRule{{RuleID: id("inRx"), Priority: 3, DstEndpointGroup: number, SrcIPAddr: "10.2.0.0/16", DstIPAddr: "10.1.1.7", Action: "allow"}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Expand(Subject{Rule: tc.rule, Group: group, Number: number, Remote: tc.remote, Network: tc.network})
+			four, six, _ := strings.Cut(tc.network, " ")
+			got := Expand(Subject{Rule: tc.rule, Group: group, Number: number, Remote: tc.remote, Network: four, Network6: six})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

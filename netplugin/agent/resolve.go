@@ -99,8 +99,8 @@ func asRule(rec state.PolicyRule) (drivers.Rule, error) {
 		return bad("id", rec.RuleID, "<tenant>:…")
 	case !within(rec.Priority, 1, 100):
 		return bad("priority", rec.Priority, "1 to 100")
-	case rec.Action != "allow" && rec.Action != "deny":
-		return bad("action", strconv.Quote(rec.Action), "allow or deny")
+	case rec.Action != "allow" && rec.Action != "deny" && rec.Action != "reject":
+		return bad("action", strconv.Quote(rec.Action), "allow, deny or reject")
 	case !within(rec.SrcEndpointGroup, 0, math.MaxInt32) || !within(rec.DstEndpointGroup, 0, math.MaxInt32):
 		return bad("groups", []int{rec.SrcEndpointGroup, rec.DstEndpointGroup}, "numbers from 0")
 	case !within(rec.IPProtocol, 0, math.MaxUint8):
@@ -111,7 +111,7 @@ func asRule(rec state.PolicyRule) (drivers.Rule, error) {
 		return bad("TCP flags", strconv.Quote(rec.TCPFlags), "syn, syn,ack, ack, syn,!ack, !syn,ack or none")
 	}
 	r := drivers.Rule{Tenant: tenant, Rule: ofnet.Rule{
-		ID: rec.RuleID, Priority: uint8(rec.Priority), Deny: rec.Action == "deny",
+		ID: rec.RuleID, Priority: uint8(rec.Priority), Deny: rec.Action != "allow", Reject: rec.Action == "reject",
 		SrcGroup: uint32(rec.SrcEndpointGroup), DstGroup: uint32(rec.DstEndpointGroup),
 		Proto: uint8(rec.IPProtocol), SrcPort: uint16(rec.SrcPort), DstPort: uint16(rec.DstPort), Flags: rec.TCPFlags,
 	}}

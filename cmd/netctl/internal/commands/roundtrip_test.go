@@ -136,7 +136,7 @@ func objects(rt *rapid.T) []object {
 		}
 		for _, policy := range policies {
 			for j := range number("rules", 2) {
-				r := object{"policyName": policy, "ruleId": j, "direction": pick("direction", "in", "out"), "action": pick("action", "allow", "deny"), "protocol": pick("protocol", "", "tcp", "17"), "port": number("port", 65535)}
+				r := object{"policyName": policy, "ruleId": j, "direction": pick("direction", "in", "out"), "action": pick("action", "allow", "deny", "reject"), "protocol": pick("protocol", "", "tcp", "17"), "port": number("port", 65535)}
 				side := map[any]string{"in": "from", "out": "to"}[r["direction"]]
 				if peer := some("peer", groups); len(peer) > 0 {
 					r[side+"EndpointGroup"] = peer[0]

@@ -25,7 +25,7 @@ func ruleFlags() []cli.Flag {
 		&cli.StringFlag{Name: "to-ip-address", Aliases: []string{"s"}, Usage: "who receives, `ADDRESS[/LENGTH]`"},
 		&cli.StringFlag{Name: "protocol", Aliases: []string{"l"}, Usage: "`tcp, udp, icmp or a number`; none = all"},
 		&cli.IntFlag{Name: "port", Aliases: []string{"P"}, Usage: "destination port, `NUMBER`; 0 = all"},
-		&cli.StringFlag{Name: "action", Aliases: []string{"j"}, Usage: "`allow or deny`", Value: contivmodel.ActionAllow},
+		&cli.StringFlag{Name: "action", Aliases: []string{"j"}, Usage: "`allow, deny or reject`", Value: contivmodel.ActionAllow},
 	}
 }
 
