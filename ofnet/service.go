@@ -22,6 +22,11 @@ import (
 //	service-out       to the container itself? else forward, to its MAC in a bridge
 //	...               route, policy: both see client and provider
 //	service-reply     what a provider answers looks as if from the service again
+//
+// A client may use one port of its own for a connection to a service and another one
+// straight to its provider. Answers to both look alike, so connections straight to where
+// a service leads are tracked as well; the switch gives one of two that would collide
+// another port: a source NAT without an address asks for just that.
 type service struct{}
 
 func (service) id() uint8 { return featureService }
@@ -132,6 +137,12 @@ func (f service) fixed(p *Pipeline) []row {
 				MoveField(ip.src, ip.dst).MoveField(ip.vip, ip.src).SetField(ip.echoReply).OutputInPort())},
 			row{tableServiceBack, prioGeneral, family, applyGoto(of.NewActions().MoveField(ip.vip, ip.dst), p.to(tableReject))})
 		for _, proto := range protocols() {
+			direct := family.IPProto(proto).Reg(regService, 0)
+			rows = append(rows,
+				row{tableServiceState, prioNormal, direct.CTState(trackedEst, trackedEst), goTo(p.to(p.forward))},
+				row{tableServiceState, prioNormal, direct.CTState(trackedNew, trackedNew), apply(of.NewActions().CT(serviceCT(of.CT{
+					Commit: true, Recirc: true, Table: p.to(p.forward), NAT: of.NAT{Kind: of.NATSource},
+				})))})
 			rows = append(rows, row{tableServiceLearn, prioNormal, family.IPProto(proto), applyGoto(
 				of.NewActions().Resubmit(p.to(tableServiceCount)).Learn(countOut(p, ip, proto)).Learn(countIn(p, ip, proto)),
 				p.to(tableServiceOut))})

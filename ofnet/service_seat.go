@@ -66,6 +66,8 @@ func seatRows(p *Pipeline, s Service, seat Seat) (rows []row, groups []of.Group)
 		add(tableServiceState, prioNormal, mine.CTState(trackedEst, trackedEst).Dst(host(v.Addr.Addr())).With(dst.Is(port)),
 			applyGoto(count, p.to(tableServiceOut)))
 		reply := of.NewMatch().Reg(regVRF, uint32(s.VRF)).Src(host(v.Addr.Addr()))
+		straight := of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(seat.Proto).Dst(host(v.Addr.Addr())).With(dst.Is(port))
+		add(tableService, prioGeneral+2, straight, translate(p, of.NewActions(), tableServiceState))
 		add(tableServiceReply, prioNormal, reply.IPProto(seat.Proto).With(src.Is(port)), translate(p, count, p.next))
 		add(tableServiceReply, prioNormal, reply.IPProto(ip.icmp), translate(p, of.NewActions(), p.next))
 		if v.Draining {

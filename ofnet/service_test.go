@@ -40,6 +40,14 @@ func webService(n Network, affinity time.Duration) Service {
 	}}
 }
 
+// renumbered is a service whose seats have numbers of their own.
+func renumbered(s Service) Service {
+	for i := range s.Seats {
+		s.Seats[i].Number += 100
+	}
+	return s
+}
+
 // Where a packet to a service goes, as the switch's own tracer tells.
 func TestTraceService(t *testing.T) {
 	sw := ovstest.Start(t)
@@ -49,9 +57,8 @@ func TestTraceService(t *testing.T) {
 			network := b.network
 			network.Gateway4 = addr("10.1.1.254")
 			programs["svc"] = b.p.Service(webService(network, 0))
-			sticky := webService(network, time.Hour)
+			sticky := renumbered(webService(network, time.Hour))
 			for i := range sticky.Seats {
-				sticky.Seats[i].Number += 100
 				sticky.Seats[i].Addr = netip.AddrPortFrom(sticky.Seats[i].Addr.Addr().Next(), sticky.Seats[i].Addr.Port())
 			}
 			programs["sticky"] = b.p.Service(sticky)

@@ -73,6 +73,7 @@ type Switch struct {
 	forget   []of.Message   // connections to be forgotten once the flows are right
 	channel  Channel        // nil while there is none
 	reread   chan struct{}  // closed when the bridge must be read again
+	strays   bool           // the bridge has learned flows where none should be
 	lastErr  error
 	changed  chan struct{}
 	sent     uint64 // changes sent since start

@@ -13,7 +13,7 @@ import (
 
 // SetLearned says in which tables the bridge learns flows itself. Those are left alone
 // there, and nowhere else: in a table that means something else by now they would do
-// harm, so a change has the bridge read again.
+// harm, so a change has the bridge read again, if it has any.
 func (s *Switch) SetLearned(tables ...uint8) {
 	now := make(map[uint8]bool, len(tables))
 	for _, t := range tables {
@@ -24,8 +24,9 @@ func (s *Switch) SetLearned(tables ...uint8) {
 	if maps.Equal(s.learned, now) {
 		return
 	}
+	before := len(s.learned)
 	s.learned = now
-	if s.reread != nil {
+	if s.reread != nil && (before > 0 || s.strays) {
 		close(s.reread)
 		s.reread = nil
 	}

@@ -73,7 +73,7 @@ func (c meterChange) refused(s *Switch, err error) { s.meters.refused[c.Key] = e
 // the desired one's memory.
 func (s *Switch) read(ctx context.Context, ch Channel) error {
 	s.mu.Lock()
-	s.synced = false
+	s.synced, s.strays = false, false
 	s.flows.diff.ForgetActual()
 	s.groups.diff.ForgetActual()
 	s.meters.diff.ForgetActual()
@@ -99,8 +99,11 @@ func (s *Switch) read(ctx context.Context, ch Channel) error {
 	err = ch.Dump(ctx, func(f of.Flow) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if f.Cookie&cookieLearned != 0 && s.learned[f.Table] {
-			return
+		if f.Cookie&cookieLearned != 0 {
+			if s.learned[f.Table] {
+				return
+			}
+			s.strays = true
 		}
 		have := bodyOf(f)
 		if want, ok := s.flows.diff.Desired(f.Key()); ok && want.do == have.do {

@@ -69,7 +69,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 		{"bridged", bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1}))},
 		{"policed", policedFlows(t)},
 		{"services", map[string]Program{
-			"fixed": vrouter(t).Fixed(), "svc": vrouter(t).Service(webService(vxNet1, 0)), "sticky": vrouter(t).Service(webService(vxOther, 3*time.Hour)),
+			"fixed": vrouter(t).Fixed(), "svc": vrouter(t).Service(webService(vxNet1, 0)), "sticky": vrouter(t).Service(renumbered(webService(vxOther, 3*time.Hour))),
 		}},
 		{"limited", map[string]Program{
 			"fixed": vrouter(t).Fixed(), "a": vrouter(t).Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46})),
