@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -182,6 +183,26 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		})
 	})
 	t.Run("providers come and go", func(t *testing.T) { serviceChurn(t, d, client, server, other) })
+	t.Run("one port for the service and the provider", func(t *testing.T) {
+		declare(t, webOf(server))
+		open := func(to netip.AddrPort) net.Conn {
+			t.Helper()
+			d := net.Dialer{Timeout: patience, LocalAddr: &net.TCPAddr{Port: 23456}, Control: func(_, _ string, c syscall.RawConn) error {
+				return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) })
+			}}
+			var conn net.Conn
+			client.inside(t, func() (err error) { conn, err = d.DialContext(t.Context(), "tcp", to.String()); return err })
+			t.Cleanup(func() { conn.Close() })
+			return conn
+		}
+		for _, c := range []net.Conn{open(tcp4), open(netip.AddrPortFrom(server.ep.IPv4, 8080))} {
+			for range 3 {
+				if name, err := ask(c, patience); err != nil || name != names[0] {
+					t.Errorf("from %s to %s: %q, %v", c.LocalAddr(), c.RemoteAddr(), name, err)
+				}
+			}
+		}
+	})
 	t.Run("affinity", func(t *testing.T) {
 		s := webOf(server, other)
 		s.Affinity = time.Hour
