@@ -29,7 +29,7 @@ func TestRuleRecords(t *testing.T) {
 	for text, spoil := range map[string]func(*state.PolicyRule){
 		"<tenant>:…":          func(r *state.PolicyRule) { r.RuleID = "x" },
 		"1 to 100":            func(r *state.PolicyRule) { r.Priority = 101 },
-		"allow or deny":       func(r *state.PolicyRule) { r.Action = "log" },
+		"allow, deny or reject":       func(r *state.PolicyRule) { r.Action = "log" },
 		"numbers from 0":      func(r *state.PolicyRule) { r.SrcEndpointGroup = -1 },
 		"0 to 255":            func(r *state.PolicyRule) { r.IPProtocol = 256 },
 		"0 to 65535":          func(r *state.PolicyRule) { r.DstPort = 65536 },

@@ -13,20 +13,7 @@ import (
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/lab/nsenter"
 )
-
-// within runs f in a container's network namespace.
-func within(b *testing.B, l *lab.Lab, c lab.Container, f func() error) {
-	b.Helper()
-	h, err := l.Host(c.Host)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := nsenter.Network(fmt.Sprintf("/proc/%d/root%s", h.PID(), c.Netns), f); err != nil {
-		b.Fatal(err)
-	}
-}
 
 // serve accepts TCP connections in a container, and closes them when the client does.
 func serve(b *testing.B, l *lab.Lab, c lab.Container, port string) {
