@@ -44,19 +44,8 @@ func run(t *testing.T, store objdb.Store, cfg events.Config) *events.Hub {
 		cancel()
 		<-done
 	})
-	for !ready(hub) {
-		time.Sleep(time.Millisecond)
-	}
+	<-hub.Ready()
 	return hub
-}
-
-// ready asks for a stream that ends at once.
-func ready(hub *events.Hub) bool {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	w := httptest.NewRecorder()
-	hub.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, events.Path+"?since=0", nil))
-	return !strings.Contains(w.Body.String(), "not connected")
 }
 
 // put stores objects in one transaction: "kind/key" with a version.
@@ -341,9 +330,7 @@ func TestEnd(t *testing.T) {
 		defer close(done)
 		hub.Run(ctx, store)
 	}()
-	for !ready(hub) {
-		time.Sleep(time.Millisecond)
-	}
+	<-hub.Ready()
 	server := httptest.NewServer(hub)
 	t.Cleanup(server.Close)
 	l := listen(t, server.URL, "")

@@ -25,7 +25,8 @@ type history struct {
 	maxBatches, maxBytes int
 
 	mu      sync.Mutex
-	begun   bool // something is known at all
+	begun   bool          // something is known at all
+	ready   chan struct{} // closed when begun
 	closed  bool
 	since   int64 // the revision after which everything is in batches
 	last    int64 // the revision of the newest batch, or since
@@ -36,7 +37,7 @@ type history struct {
 }
 
 func newHistory(maxBatches, maxBytes int) *history {
-	return &history{maxBatches: maxBatches, maxBytes: maxBytes, more: make(chan struct{})}
+	return &history{maxBatches: maxBatches, maxBytes: maxBytes, ready: make(chan struct{}), more: make(chan struct{})}
 }
 
 // add takes what a watch of the store delivers.
@@ -47,6 +48,9 @@ func (h *history) add(b objdb.Batch) {
 	if b.Snapshot {
 		// Whatever lies between is unknown: every place is lost.
 		h.first += len(h.batches) + 1
+		if !h.begun {
+			close(h.ready)
+		}
 		h.batches, h.size, h.begun = nil, 0, true
 		h.since, h.last = b.Revision, b.Revision
 		return

@@ -79,6 +79,10 @@ func (h *Hub) Run(ctx context.Context, store objdb.Store) {
 	h.history.close()
 }
 
+// Ready is closed when the Hub has begun to know the store; until then it serves no
+// streams.
+func (h *Hub) Ready() <-chan struct{} { return h.history.ready }
+
 // Streams is how many clients there are.
 func (h *Hub) Streams() int { return int(h.streams.Load()) }
 

@@ -39,6 +39,7 @@ func Start(t testing.TB, store objdb.Store, cfg api.Config) string {
 		defer close(watched)
 		hub.Run(ctx, store)
 	}()
+	<-hub.Ready()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch strings.TrimSuffix(r.URL.Path, "/") {
 		case "/version":
