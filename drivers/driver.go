@@ -44,6 +44,17 @@ type Endpoint struct {
 	QoS     ofnet.QoS  // of an endpoint of this host
 	Local   bool       // of this host: its port is found by its id
 	VTEP    netip.Addr // of a remote endpoint's host; zero while the host is unknown
+	// Tag is the VLAN of an endpoint of this host whose group has one of its own, as in
+	// an ACI fabric; 0 for that of the network.
+	Tag uint16
+}
+
+// VLAN is the one that the endpoint's port is in.
+func (e Endpoint) VLAN() uint16 {
+	if e.Tag != 0 {
+		return e.Tag
+	}
+	return e.Network.Tag
 }
 
 // Rule is a policy rule for the containers of a tenant. The zero value of a field of

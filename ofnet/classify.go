@@ -50,15 +50,21 @@ func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
 
 func (f classifier) network(p *Pipeline, n Network) []row {
 	if n.Encap != VXLAN {
-		if !f.uplinks {
-			return nil
-		}
-		a := of.NewActions().SetReg(regSegment, n.Segment()).SetReg(regVRF, uint32(n.VRF))
-		return []row{{tableUplink, prioNormal, of.NewMatch().VLAN(n.Tag), applyGoto(a, p.to(p.forward))}}
+		return f.vlan(p, n, n.Tag)
 	}
 	a := of.NewActions().SetReg(regOrigin, originTunnel).SetReg(regSegment, n.VNI).SetReg(regVRF, uint32(n.VRF))
 	m := of.NewMatch().InPort(p.set.TunnelPort).TunID(uint64(n.VNI))
 	return []row{{tableClassify, prioNormal, m, applyGoto(a, p.to(p.forward))}}
+}
+
+// vlan leads from a VLAN of the uplinks to a network: that of the network, or of one of
+// its groups.
+func (f classifier) vlan(p *Pipeline, n Network, tag uint16) []row {
+	if !f.uplinks {
+		return nil
+	}
+	a := of.NewActions().SetReg(regSegment, n.Segment()).SetReg(regVRF, uint32(n.VRF))
+	return []row{{tableUplink, prioNormal, of.NewMatch().VLAN(tag), applyGoto(a, p.to(p.forward))}}
 }
 
 func (f classifier) uplink(p *Pipeline, u Uplink) []row {

@@ -99,6 +99,13 @@ func (p *Pipeline) Endpoint(e Endpoint) Program {
 	}
 }
 
+// GroupVLAN returns the flows of a VLAN that is that of a group in a network, instead
+// of the network's own; nothing where VLANs are not bridged.
+func (p *Pipeline) GroupVLAN(n Network, tag uint16) Program {
+	f := classifier{uplinks: p.set.Encap == VLAN && !p.set.Routing}
+	return Program{Flows: p.place(f, fmt.Sprint("vlan ", tag), f.vlan(p, n, tag))}
+}
+
 // Uplink returns the flows of an uplink port.
 func (p *Pipeline) Uplink(u Uplink) Program {
 	return Program{Flows: p.collect(u.Name, func(f feature) []row { return f.uplink(p, u) })}

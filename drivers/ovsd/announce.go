@@ -68,7 +68,7 @@ func (d *Driver) noteForAnnouncement(e drivers.Endpoint, port uint32) {
 		delete(d.announce.due, e.ID)
 		return
 	}
-	now := announcement{mac: e.MAC, ipv4: text(e.IPv4), ipv6: text(e.IPv6), port: port, tag: e.Network.Tag}
+	now := announcement{mac: e.MAC, ipv4: text(e.IPv4), ipv6: text(e.IPv6), port: port, tag: e.VLAN()}
 	if d.announce.last[e.ID] != now {
 		d.announce.last[e.ID] = now
 		d.announce.schedule(e.ID, 1)

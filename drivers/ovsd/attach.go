@@ -75,7 +75,7 @@ func (d *Driver) addEndpointPort(ctx context.Context, side *side, number int, a 
 	port := ovsdb.Row{"name": name, "external_ids": ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: a.EndpointID})}
 	if side.encap == ofnet.VLAN {
 		port["vlan_mode"] = "access"
-		port["tag"] = int(tag)
+		port["tag"] = int(d.accessTag(a.EndpointID, tag))
 	}
 	ifc := ovsdb.Row{"name": name, "ofport_request": number, "external_ids": ovsdb.StringMap(map[string]string{
 		ownerKey: ownerMark, endpointKey: a.EndpointID,

@@ -46,6 +46,9 @@ func (d *Driver) SetEndpoint(e drivers.Endpoint) {
 	if d.endpoints[e.ID] == e {
 		return
 	}
+	if d.endpoints[e.ID].VLAN() != e.VLAN() {
+		d.wantRepair() // its port may be in another VLAN
+	}
 	d.endpoints[e.ID] = e
 	d.refreshEndpoint(e.ID)
 	d.router.wake()
@@ -63,6 +66,7 @@ func (d *Driver) RemoveEndpoint(id string) {
 	d.moved(id, place{})
 	d.router.wake()
 	d.noteForAnnouncement(drivers.Endpoint{ID: id}, 0)
+	d.refreshGroupVLAN(drivers.Endpoint{ID: id}, false)
 	d.broadcast()
 }
 
@@ -148,6 +152,7 @@ func (d *Driver) refreshEndpoint(id string) {
 	}
 	port := d.ports[id]
 	d.noteForAnnouncement(e, port)
+	d.refreshGroupVLAN(e, port != 0)
 	if e.Local != (port != 0) || (!e.Local && e.Network.Encap == ofnet.VXLAN && !e.VTEP.IsValid()) {
 		s.sw.Remove("ep/" + id) // nowhere to send its packets yet
 		d.moved(id, place{})

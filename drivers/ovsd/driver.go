@@ -50,6 +50,7 @@ type Driver struct {
 	services  services
 	room      *dnsRoom // nil without a name server
 	router    *router
+	groupTags groupVLANs
 	complete  bool          // everything has been declared
 	repair    chan struct{} // kicks keepBridges
 	changed   chan struct{} // closed and replaced when endpoints or ports change
@@ -84,7 +85,7 @@ func New(cfg Config) (*Driver, error) {
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
 		ports: map[string]uint32{}, vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(),
 		changed: make(chan struct{}), repair: make(chan struct{}, 1),
-		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg),
+		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg), groupTags: newGroupVLANs(),
 	}
 	d.numbers.reserved = map[int]bool{}
 	d.db = ovsdb.New(ovsdb.Config{Target: cfg.OVSDB, Monitor: monitored(), OnChange: d.onChange, Log: cfg.Log})
@@ -226,7 +227,7 @@ func (d *Driver) keepBridges(ctx context.Context) error {
 		if !d.db.View(func(v ovsdb.View) { whole = !hasRoot(v) || d.intact(v) }) {
 			continue // the next connection brings a change
 		}
-		if whole && !d.vrfsUnsaved() {
+		if whole && !d.vrfsUnsaved() && len(d.mistagged()) == 0 {
 			continue
 		}
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -236,6 +237,9 @@ func (d *Driver) keepBridges(ctx context.Context) error {
 		}
 		if err == nil {
 			err = d.saveVRFs(attempt) // a bridge made anew has lost them
+		}
+		if err == nil {
+			err = d.retag(attempt)
 		}
 		cancel()
 		if err == nil || ctx.Err() != nil {
@@ -274,7 +278,7 @@ func (d *Driver) intact(v ovsdb.View) bool {
 // onChange is told of every change in the database.
 func (d *Driver) onChange(changes []ovsdb.Change) {
 	d.wantRepair()
-	if !slices.ContainsFunc(changes, func(c ovsdb.Change) bool { return c.Table == "Interface" }) {
+	if !slices.ContainsFunc(changes, func(c ovsdb.Change) bool { return c.Table == "Interface" || c.Table == "Port" }) {
 		return
 	}
 	d.mu.Lock()
@@ -345,7 +349,7 @@ func (d *Driver) Realised(ctx context.Context, endpointID string) error {
 		if modeErr != nil {
 			return errs.New(errs.Invalid, "endpoint %s: %w", endpointID, modeErr)
 		}
-		if known && attached && s != nil {
+		if known && attached && s != nil && d.tagged(endpointID) {
 			return s.sw.Settled(ctx, "ep/"+endpointID)
 		}
 		select {

@@ -147,7 +147,7 @@ func (a *Agent) setGroup(g state.EndpointGroup) {
 	}
 	old := a.groups[g.ID]
 	a.groups[g.ID] = g
-	if old.DSCP != g.DSCP || old.Bandwidth != g.Bandwidth || old.Burst != g.Burst {
+	if old.DSCP != g.DSCP || old.Bandwidth != g.Bandwidth || old.Burst != g.Burst || old.PktTag != g.PktTag {
 		a.declareGroup(g.ID)
 	}
 }
@@ -272,7 +272,11 @@ func (a *Agent) declare(id string) {
 		return
 	}
 	if ep.Local {
-		ep.QoS, _ = asQoS(a.groups[rec.EndpointGroupKey]) // complained about with the group
+		group := a.groups[rec.EndpointGroupKey]
+		ep.QoS, _ = asQoS(group) // complained about with the group
+		if tag := uint16(group.PktTag); n.Encap == ofnet.VLAN && group.PktTagType == state.EncapVLAN && tag != n.Tag {
+			ep.Tag = tag
+		}
 	}
 	a.cfg.Driver.SetEndpoint(ep)
 }
