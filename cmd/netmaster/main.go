@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/netx"
 )
 
@@ -31,6 +32,8 @@ type options struct {
 
 	infra, aciGateway  string
 	name               string
+	docknetScope       string
+	dockerSocket       string
 	external, internal string
 	rpc                string
 	lease, grace       time.Duration
@@ -79,6 +82,14 @@ func (o *options) flags() []cli.Flag {
 			Sources: env.Var("PLUGIN_NAME"), Usage: "`name` of the docker network and IPAM driver",
 		},
 		&cli.StringFlag{
+			Name: "docknet-scope", Category: "network", Value: "local", Destination: &o.docknetScope, Sources: env.Var("DOCKNET_SCOPE"),
+			Usage: "local: agents make the docker networks of their Engines; global: this netmaster makes them, and Engines up to 20.10 share them through their cluster store (mode docker)",
+		},
+		&cli.StringFlag{
+			Name: "docker-socket", Category: "network", Value: dockerd.DefaultSocket, Destination: &o.dockerSocket, Sources: env.Var("DOCKER_SOCKET"),
+			Usage: "`path` of the Docker Engine's socket; used with --docknet-scope global only",
+		},
+		&cli.StringFlag{
 			Name: "external-address", Aliases: []string{"listen-url"}, Category: "control", Value: "0.0.0.0:9999", Destination: &o.external,
 			Sources: env.Var("EXTERNAL_ADDRESS"), Usage: "`host:port` where the API is served",
 		},
@@ -117,6 +128,9 @@ func (o *options) validate(ctx context.Context) error {
 	}
 	if _, err := aci.NewClient(o.aciGateway); err != nil {
 		return cliconf.Usagef("--aci-gateway: %w", err)
+	}
+	if err := cliconf.OneOf("--docknet-scope", &o.docknetScope, "local", "global"); err != nil {
+		return err
 	}
 	if o.name == "" {
 		return cliconf.Usagef("--name is not set, expected the name of a docker driver")

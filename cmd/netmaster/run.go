@@ -10,12 +10,30 @@ import (
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/version"
 )
 
+// docker says how the cluster has docker networks.
+func (o *options) docker() (api.Docker, error) {
+	d := api.Docker{Driver: o.name}
+	if o.docknetScope == "global" {
+		engine, err := dockerd.New(o.dockerSocket)
+		if err != nil {
+			return d, err
+		}
+		d.Shared = engine
+	}
+	return d, nil
+}
+
 // run is a netmaster from its first listener to its last.
 func run(ctx context.Context, o *options, log *logrus.Logger) error {
+	docker, err := o.docker()
+	if err != nil {
+		return err
+	}
 	listeners, err := daemon.Listen(o.external, o.internal)
 	if err != nil {
 		return err
@@ -39,6 +57,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		OpenStore: o.opener(log),
 		NewController: api.NewController(api.Config{
 			Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members, Grace: o.grace,
+			Docker: docker,
 		}),
 		RPC:     rpc,
 		Members: members,

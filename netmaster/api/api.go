@@ -48,6 +48,7 @@ type Config struct {
 	FwdMode     string // bridge | routing; of a new cluster
 	Infra       string // default | aci | aci-opflex; of a new cluster
 	AgentPort   int    // where agents serve HTTP; 0 means 9090
+	Docker      Docker // docker networks, in mode docker
 	ACIGateway  string // URL of the gateway to an ACI fabric; "" means aci.DefaultURL
 	// Members is what this netmaster knows of the agents; nil: nothing.
 	Members *cluster.Members
@@ -77,7 +78,7 @@ func NewController(cfg Config) daemon.NewController {
 			Announce: func(ctx context.Context, group int) { announce(ctx, cfg.Log, hosts, group) },
 		}, engine)
 		go fabric.Run(ctx)
-		return newHandler(cfg, engine, fabric), nil
+		return newHandler(cfg, engine, fabric, newDocker(ctx, cfg, engine, store, lead.Fence())), nil
 	}
 }
 
@@ -100,7 +101,7 @@ type handler struct {
 	written func() (revision, settings int64)
 }
 
-func newHandler(cfg Config, e *intent.Engine, fabric *aci.Fabric) *handler {
+func newHandler(cfg Config, e *intent.Engine, fabric *aci.Fabric, d docker) *handler {
 	h := &handler{log: cfg.Log, timeout: cfg.RequestTimeout, router: mux.NewRouter().UseEncodedPath(), written: e.Written}
 	if h.timeout == 0 {
 		h.timeout = defaultTimeout
@@ -108,7 +109,7 @@ func newHandler(cfg Config, e *intent.Engine, fabric *aci.Fabric) *handler {
 	// Without this, a known path with another method would be a 405.
 	h.router.MethodNotAllowedHandler = http.NotFoundHandler()
 	for _, c := range e.Collections() {
-		h.collection(withFabric(c, e, fabric))
+		h.collection(withDocker(withFabric(c, e, fabric), e, d))
 	}
 	h.endpoints(e)
 	h.plugin(e)

@@ -1,0 +1,273 @@
+package docknet_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/contivmodel/client"
+	"github.com/contiv/netplugin/netmaster/api"
+	"github.com/contiv/netplugin/netmaster/api/apitest"
+	"github.com/contiv/netplugin/netmaster/docknet"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/objdb/memory"
+	"github.com/contiv/netplugin/state"
+	records "github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/utils/dockerd"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// engine is a Docker Engine that is told what fails.
+type engine struct {
+	mu       sync.Mutex
+	networks map[string]dockerd.Network // by name
+	away     error
+	refuse   map[string]error // by name: cannot be made or removed
+}
+
+func newEngine() *engine {
+	return &engine{networks: map[string]dockerd.Network{"bridge": {ID: "b", Name: "bridge", Driver: "bridge"}}, refuse: map[string]error{}}
+}
+
+func (e *engine) with(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f()
+}
+
+func (e *engine) Networks(context.Context) ([]dockerd.Network, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []dockerd.Network
+	for _, n := range e.networks {
+		out = append(out, n)
+	}
+	return out, e.away
+}
+
+func (e *engine) CreateNetwork(_ context.Context, n dockerd.Network) (string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.refuse[n.Name]; err != nil {
+		return "", err
+	}
+	n.ID = "id-" + n.Name
+	e.networks[n.Name] = n
+	return n.ID, nil
+}
+
+func (e *engine) RemoveNetwork(_ context.Context, id string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for name, n := range e.networks {
+		if n.ID == id {
+			if err := e.refuse[name]; err != nil {
+				return err
+			}
+			delete(e.networks, name)
+		}
+	}
+	return nil
+}
+
+func (e *engine) has(name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n, ok := e.networks[name]
+	return ok && n.Driver == "netplugin"
+}
+
+// cluster is a leading netmaster whose Engines share networks.
+type cluster struct {
+	t      *testing.T
+	store  *memory.Store
+	api    *client.Client
+	engine *engine
+}
+
+func start(t *testing.T, mode string, shared bool) *cluster {
+	t.Helper()
+	c := &cluster{t: t, store: memory.New(), engine: newEngine()}
+	cfg := apitest.Config(apitest.Log(t))
+	cfg.ClusterMode, cfg.Docker = mode, api.Docker{Driver: "netplugin"}
+	if shared {
+		cfg.Docker.Shared = c.engine
+	}
+	var err error
+	if c.api, err = client.New(client.Config{URLs: []string{apitest.Start(t, c.store, cfg)}}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *cluster) network(name, subnet string) error {
+	_, err := client.Put(c.t.Context(), c.api, contivmodel.NetworkKind(), &contivmodel.Network{TenantName: "default", NetworkName: name, Subnet: subnet, Encap: "vxlan"})
+	return err
+}
+
+func (c *cluster) group(name, network string) error {
+	_, err := client.Put(c.t.Context(), c.api, contivmodel.EndpointGroupKind(), &contivmodel.EndpointGroup{TenantName: "default", GroupName: name, NetworkName: network})
+	return err
+}
+
+func (c *cluster) remove(network string) error {
+	return client.Delete(c.t.Context(), c.api, contivmodel.NetworkKind(), "default:"+network)
+}
+
+func (c *cluster) keys(root string) []string {
+	c.t.Helper()
+	kvs, _, err := c.store.List(c.t.Context(), root)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var out []string
+	for _, kv := range kvs {
+		out = append(out, strings.TrimPrefix(kv.Key, root))
+	}
+	return out
+}
+
+// TestShared: when a request has been answered, its docker network is there, and noted.
+func TestShared(t *testing.T) {
+	c := start(t, "docker", true)
+	if err := c.network("net1", "10.1.1.0/24"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.group("web", "net1"); err != nil {
+		t.Fatal(err)
+	}
+	if !c.engine.has("net1") || !c.engine.has("web") {
+		t.Error("a docker network is missing")
+	}
+	if diff := cmp.Diff([]string{"default.net1.", "default.net1.web"}, c.keys(records.Root)); diff != "" {
+		t.Errorf("records:\n%s", diff)
+	}
+	kv, err := c.store.Get(t.Context(), records.Root+"default.net1.web")
+	want := `{"id":"default.net1.web","tenantName":"default","networkName":"net1","serviceName":"web","docknetUUID":"id-web"}`
+	if err != nil || string(kv.Value) != want {
+		t.Errorf("record %s, %v, want %s", kv.Value, err, want)
+	}
+	if err := client.Delete(t.Context(), c.api, contivmodel.EndpointGroupKind(), "default:web"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.remove("net1"); err != nil {
+		t.Fatal(err)
+	}
+	if c.engine.has("net1") || c.engine.has("web") || len(c.keys(records.Root)) > 0 {
+		t.Errorf("left: %v", c.keys(records.Root))
+	}
+}
+
+// TestSharedRefusals: what the Engine does not take, or does not let go, is as before.
+func TestSharedRefusals(t *testing.T) {
+	c := start(t, "docker", true)
+	c.engine.with(func() {
+		c.engine.networks["taken"] = dockerd.Network{ID: "t", Name: "taken", Driver: "macvlan"}
+		c.engine.refuse["bad"] = errs.New(errs.Invalid, "no such thing")
+	})
+	for name, want := range map[string]string{"taken": "network name used by another driver", "bad": "no such thing"} {
+		if err := c.network(name, "10.2.1.0/24"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("create %s: %v, want %q", name, err, want)
+		}
+		if _, err := client.Get(t.Context(), c.api, contivmodel.NetworkKind(), "default:"+name); err == nil {
+			t.Errorf("network %s is there although its docker network is not", name)
+		}
+	}
+	if err := c.network("used", "10.3.1.0/24"); err != nil {
+		t.Fatal(err)
+	}
+	c.engine.with(func() { c.engine.refuse["used"] = errs.New(errs.InUse, "network used has active endpoints") })
+	if err := c.remove("used"); err == nil || !strings.Contains(err.Error(), "active endpoints") {
+		t.Errorf("remove a docker network in use: %v", err)
+	}
+	if _, err := client.Get(t.Context(), c.api, contivmodel.NetworkKind(), "default:used"); err != nil || len(c.keys(records.Root)) != 1 {
+		t.Errorf("network used: %v, records %v, want both as before", err, c.keys(records.Root))
+	}
+	c.engine.with(func() { delete(c.engine.refuse, "used") })
+	if err := c.remove("used"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSharedWithoutEngine: where netmaster runs there need be none; one that comes later
+// gets what there is to be.
+func TestSharedWithoutEngine(t *testing.T) {
+	c := start(t, "docker", true)
+	c.engine.with(func() { c.engine.away = errs.New(errs.Unavailable, "no dockerd") })
+	if err := c.network("net1", "10.1.1.0/24"); err != nil {
+		t.Fatal(err)
+	}
+	c.engine.with(func() { c.engine.away = nil })
+	if err := c.network("net2", "10.2.1.0/24"); err != nil {
+		t.Fatal(err)
+	}
+	if !c.engine.has("net1") || !c.engine.has("net2") {
+		t.Error("a docker network is missing after the Engine has come")
+	}
+}
+
+// TestHosts: a request waits for agents, but not for ever.
+func TestHosts(t *testing.T) {
+	store := memory.New()
+	put := func(key string, v any) {
+		t.Helper()
+		value, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Commit(t.Context(), objdb.Txn{Then: []objdb.Op{objdb.Put(key, value)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := records.Place{Tenant: "default", Network: "net1"}
+	patient := docknet.Hosts{Store: store, Patience: time.Hour}
+	if err := patient.Settle(t.Context(), p); err != nil { // nobody to wait for
+		t.Fatal(err)
+	}
+	for _, h := range []string{"host1", "host2"} {
+		put(state.ServiceRoot+"netplugin/"+h+":9002", objdb.ServiceInfo{ServiceName: "netplugin", Hostname: h})
+	}
+	done := make(chan error, 1)
+	go func() { done <- patient.Settle(t.Context(), p) }()
+	put(records.HostRoot+"host1/x", records.NewRecord(p, dockerd.Network{ID: "x"}))
+	put(records.HostRoot+"host2/other", records.NewRecord(records.Place{Tenant: "default", Network: "net2"}, dockerd.Network{ID: "other"}))
+	put(records.HostRoot+"host2/y", records.NewRecord(p, dockerd.Network{ID: "y"}))
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	hurried := docknet.Hosts{Store: store, Patience: time.Millisecond}
+	if err := hurried.Settle(t.Context(), records.Place{Tenant: "default", Network: "net3"}); err != nil {
+		t.Errorf("agents that do not come: %v", err)
+	}
+}
+
+// TestMapped: in a swarm, what a docker network stands for stays.
+func TestMapped(t *testing.T) {
+	c := start(t, "swarm-mode", false)
+	if err := c.network("net1", "10.1.1.0/24"); err != nil {
+		t.Fatal(err)
+	}
+	value, err := json.Marshal(records.NewRecord(records.Place{Tenant: "default", Network: "net1"}, dockerd.Network{ID: "swarm"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := records.Root + "default.net1."
+	if _, err := c.store.Commit(t.Context(), objdb.Txn{Then: []objdb.Op{objdb.Put(key, value)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.remove("net1"); err == nil || !strings.Contains(err.Error(), "docker network rm") {
+		t.Errorf("remove: %v", err)
+	}
+	if _, err := c.store.Commit(t.Context(), objdb.Txn{Then: []objdb.Op{objdb.Delete(key)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.remove("net1"); err != nil {
+		t.Error(err)
+	}
+}

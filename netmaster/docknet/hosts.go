@@ -1,0 +1,69 @@
+package docknet
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/docknet"
+)
+
+// DefaultPatience is how long Hosts waits for agents. One without an Engine never makes
+// a docker network.
+const DefaultPatience = 2 * time.Second
+
+// Hosts waits for the agents, each of which makes the docker networks of its own Engine.
+type Hosts struct {
+	Store    objdb.Store
+	Patience time.Duration // 0 means DefaultPatience
+}
+
+// Settle waits until the Engine of every registered host has the docker network of a
+// place, or for as long as it is patient: agents make it when they can.
+func (h Hosts) Settle(ctx context.Context, p docknet.Place) error {
+	patience := h.Patience
+	if patience == 0 {
+		patience = DefaultPatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	missing, err := h.registered(ctx)
+	if err != nil || len(missing) == 0 {
+		return nil //nolint:nilerr // nobody to wait for
+	}
+	for batch := range h.Store.Watch(ctx, docknet.HostRoot) {
+		for _, ev := range batch.Events {
+			host, _, _ := strings.Cut(strings.TrimPrefix(ev.KV.Key, docknet.HostRoot), "/")
+			var r docknet.Record
+			if !ev.Deleted && json.Unmarshal(ev.KV.Value, &r) == nil && r.ID == p.Key() {
+				delete(missing, host)
+			}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Release does nothing: agents remove the docker network when its place is gone.
+func (Hosts) Release(context.Context, docknet.Place) error { return nil }
+
+// registered returns the labels of the hosts whose agents are registered.
+func (h Hosts) registered(ctx context.Context) (map[string]bool, error) {
+	kvs, _, err := h.Store.List(ctx, state.ServiceRoot+"netplugin/")
+	if err != nil {
+		return nil, err
+	}
+	labels := map[string]bool{}
+	for _, kv := range kvs {
+		var info objdb.ServiceInfo
+		if json.Unmarshal(kv.Value, &info) == nil && info.Hostname != "" {
+			labels[info.Hostname] = true
+		}
+	}
+	return labels, nil
+}

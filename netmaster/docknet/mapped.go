@@ -1,0 +1,31 @@
+package docknet
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Mapped keeps the networks and groups that docker networks of a swarm stand for. In a
+// swarm users make docker networks, and the agent of a manager notes what they stand for.
+type Mapped struct{ Store objdb.Store }
+
+// Settle does nothing.
+func (Mapped) Settle(context.Context, docknet.Place) error { return nil }
+
+// Release fails while a docker network stands for the place.
+func (m Mapped) Release(ctx context.Context, p docknet.Place) error {
+	kv, err := m.Store.Get(ctx, docknet.Root+p.Key())
+	if errs.Is(err, errs.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var r docknet.Record
+	_ = json.Unmarshal(kv.Value, &r) // an id that cannot be read is not shown
+	return errs.New(errs.InUse, "docker network %.12s stands for %s: remove it first, with docker network rm", r.DocknetUUID, p.Name())
+}
