@@ -30,7 +30,7 @@ type announcement struct {
 	tag        uint16
 }
 
-// announcements is what is to be announcement. The Driver's lock guards it.
+// announcements is what is to be announced. The Driver's lock guards it.
 type announcements struct {
 	last map[string]announcement // by endpoint id
 	due  map[string]pendingAnnouncement
@@ -60,7 +60,7 @@ func (d *Driver) announcing(e drivers.Endpoint) bool {
 	return e.Local && e.Network.Encap == ofnet.VLAN && d.global.FwdMode == "bridge"
 }
 
-// noteForAnnouncement has an endpoint announcement if it is new here or has changed. The
+// noteForAnnouncement has an endpoint announced if it is new here or has changed. The
 // caller holds mu.
 func (d *Driver) noteForAnnouncement(e drivers.Endpoint, port uint32) {
 	if !d.announcing(e) || port == 0 {
@@ -75,7 +75,7 @@ func (d *Driver) noteForAnnouncement(e drivers.Endpoint, port uint32) {
 	}
 }
 
-// Announce has the endpoints of a group on this host announcement in the underlay, 15 times
+// Announce has the endpoints of a group on this host announced in the underlay, 15 times
 // at an interval of 3 s; group 0 means all. It returns how many those are and does not
 // wait.
 func (d *Driver) Announce(group uint32) int {
@@ -100,7 +100,7 @@ func (d *Driver) runAnnouncements(ctx context.Context) error {
 			err := d.sides[ofnet.VLAN].sw.Inject(send, packets)
 			cancel()
 			if err != nil && ctx.Err() == nil {
-				d.cfg.Log.WithError(err).Debug("endpoints are not announcement yet; retrying")
+				d.cfg.Log.WithError(err).Debug("endpoints are not announced yet; retrying")
 			}
 			d.announcementsSent(ids, err == nil)
 			continue
@@ -138,7 +138,7 @@ func (d *Driver) dueAnnouncements(now time.Time) (ids []string, packets []of.Mes
 		}
 		made, err := ofnet.Announcement(e.MAC, e.IPv4, e.IPv6, d.ports[id])
 		if err != nil {
-			d.cfg.Log.WithError(err).WithField("endpoint", id).Error("an endpoint cannot be announcement")
+			d.cfg.Log.WithError(err).WithField("endpoint", id).Error("an endpoint cannot be announced")
 			delete(d.announce.due, id)
 			continue
 		}
@@ -147,7 +147,7 @@ func (d *Driver) dueAnnouncements(now time.Time) (ids []string, packets []of.Mes
 	return ids, packets, next
 }
 
-// announcementsSent notes that endpoints have been announcement once, or that it failed.
+// announcementsSent notes that endpoints have been announced once, or that it failed.
 func (d *Driver) announcementsSent(ids []string, sent bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
