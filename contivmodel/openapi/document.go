@@ -140,6 +140,7 @@ func build() *document {
 		},
 	}
 	d.Paths["/api/v1/watch/"] = watch()
+	clusterPaths(d)
 	return d
 }
 
@@ -247,7 +248,7 @@ func (d *document) schemaOf(t reflect.Type) *schema {
 		return &schema{Type: "array", Items: d.schemaOf(t.Elem()), MinItems: t.Len(), MaxItems: t.Len()}
 	case reflect.Map:
 		return &schema{Type: "object", AdditionalProperties: d.schemaOf(t.Elem())}
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		return &schema{Type: "integer"}
 	default:
 		return &schema{Type: "string"}

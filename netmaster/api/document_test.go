@@ -22,7 +22,7 @@ func TestDocument(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &d); err != nil || status != 200 || d.OpenAPI != "3.1.0" {
 		t.Fatalf("status %d, version %q, %v", status, d.OpenAPI, err)
 	}
-	if len(d.Paths) != 14*3+2 {
+	if len(d.Paths) != 14*3+5 {
 		t.Errorf("%d paths", len(d.Paths))
 	}
 	for path, item := range d.Paths {
