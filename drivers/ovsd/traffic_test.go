@@ -41,6 +41,7 @@ func TestInsideTraffic(t *testing.T) {
 			t.Run("policy ends a connection, and lets it go on", func(t *testing.T) { policyTraffic(t, d, client, server) })
 			t.Run("another address is not let through", func(t *testing.T) { spoofedTraffic(t, client, server) })
 			t.Run("services", func(t *testing.T) { serviceTraffic(t, d, client, server) })
+			t.Run("trace", func(t *testing.T) { tracedTraffic(t, d, client, server) })
 			t.Run("rate", func(t *testing.T) { limitedTraffic(t, d, client, server) })
 		})
 	}

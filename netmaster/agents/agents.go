@@ -4,6 +4,7 @@
 package agents
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/traceapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -88,6 +90,32 @@ func (c *Client) ReclaimEndpoint(ctx context.Context, host, endpoint string) err
 	return nil
 }
 
+// Trace asks the agent of a host for the way of a packet through it.
+func (c *Client) Trace(ctx context.Context, host string, hop traceapi.HopRequest) (*traceapi.Hop, error) {
+	body, err := json.Marshal(hop)
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err)
+	}
+	status, text, err := c.send(ctx, host, http.MethodPost, traceapi.PathAgent, body)
+	switch said := strings.TrimSpace(string(text)); {
+	case err != nil:
+	case status == http.StatusNotFound && !strings.HasPrefix(said, "trace:"):
+		err = errs.New(errs.Internal, "its netplugin cannot trace yet; upgrade it")
+	case status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusServiceUnavailable:
+		err = errs.New(errs.Internal, "%s", said)
+	default:
+		err = refusal(status, text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask host %s: %w", host, err)
+	}
+	answer := &traceapi.Hop{}
+	if err := json.Unmarshal(text, answer); err != nil || len(answer.Ends) == 0 {
+		return nil, errs.New(errs.Internal, "ask host %s: its netplugin's answer cannot be read: %v", host, err)
+	}
+	return answer, nil
+}
+
 // find returns the address of the agent of a host. An agent's control address comes
 // before its tunnel address.
 func (c *Client) find(ctx context.Context, host string) (string, error) {
@@ -106,14 +134,19 @@ func (c *Client) find(ctx context.Context, host string) (string, error) {
 	return "", errs.New(errs.NotFound, "host not found: no agent of host %q is registered", host)
 }
 
-// call makes one request and returns status and body of its answer.
+// call is send without a body.
 func (c *Client) call(ctx context.Context, host, method, path string) (int, []byte, error) {
+	return c.send(ctx, host, method, path, nil)
+}
+
+// send makes one request and returns status and body of its answer.
+func (c *Client) send(ctx context.Context, host, method, path string, body []byte) (int, []byte, error) {
 	addr, err := c.find(ctx, host)
 	if err != nil {
 		return 0, nil, err
 	}
 	target := "http://" + net.JoinHostPort(addr, strconv.Itoa(c.port)) + path
-	req, err := http.NewRequestWithContext(ctx, method, target, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, errs.Wrap(errs.Internal, err)
 	}

@@ -122,6 +122,7 @@ func newHandler(cfg Config, e *intent.Engine, fabric *aci.Fabric, d docker) *han
 		members = cluster.New("")
 	}
 	h.cluster(e, members)
+	h.trace(e)
 	return h
 }
 

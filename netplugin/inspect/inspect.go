@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/state/traceapi"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/version"
 )
@@ -26,6 +27,8 @@ type Sources struct {
 	Reclaim func(ctx context.Context, endpointID string) error // remove a local endpoint
 	// Services tells what containers of this host have exchanged with providers.
 	Services func(ctx context.Context) ([]drivers.ServiceCount, error)
+	// Trace tells the way of a packet through the host.
+	Trace func(ctx context.Context, req traceapi.HopRequest) (*traceapi.Hop, error)
 	// Checks name what must hold for the agent to serve; a nil result holds.
 	Checks  map[string]func() error
 	Metrics prometheus.Gatherer
@@ -74,6 +77,7 @@ func Handler(s Sources) http.Handler {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
+	mux.HandleFunc("POST "+traceapi.PathAgent, s.trace)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.report()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		r := s.report()

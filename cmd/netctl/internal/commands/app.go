@@ -94,6 +94,7 @@ func tree(stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 			policyCommands(),
 			serviceCommands(),
 			tenantCommands(),
+			traceCommand(),
 			versionCommand(),
 		},
 		HideVersion: true, // ours prints three lines

@@ -1,0 +1,61 @@
+package intent
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/contiv/netplugin/netmaster/trace"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/traceapi"
+)
+
+// Trace follows a packet through the cluster; see trace.Run.
+func (e *Engine) Trace(ctx context.Context, q traceapi.Query) (*traceapi.Trace, error) {
+	return trace.Run(ctx, e, e.agents, q)
+}
+
+// EndpointsAt finds the endpoints with an address, in one tenant or, for "", in all; in
+// the order of their ids.
+func (e *Engine) EndpointsAt(a netip.Addr, tenant string) []*state.Endpoint {
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	text := a.String()
+	var found []*state.Endpoint
+	for _, r := range m.endpoints.base {
+		if (r.v.IPAddress == text || r.v.IPv6Address == text) && (tenant == "" || strings.HasSuffix(r.v.NetID, "."+tenant)) {
+			found = append(found, r.v)
+		}
+	}
+	slices.SortFunc(found, func(a, b *state.Endpoint) int { return cmp.Compare(a.ID, b.ID) })
+	return found
+}
+
+// EndpointNamed finds an endpoint as InspectEndpoint does; nil: there is none.
+func (e *Engine) EndpointNamed(search string) *state.Endpoint { return e.findEndpoint(search) }
+
+// ServiceAt returns the addresses of a service; none: there is no such service.
+func (e *Engine) ServiceAt(name, tenant string) []netip.Addr {
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	rec, ok := m.svcRecs.base[state.ServiceID(name, tenant)]
+	if !ok {
+		return nil
+	}
+	var out []netip.Addr
+	for _, text := range []string{rec.v.IPAddress, rec.v.IPv6Address} {
+		if a, err := netip.ParseAddr(text); err == nil {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// HostRecords reads the records of hosts, by label.
+func (e *Engine) HostRecords(ctx context.Context) (map[string]state.Host, error) {
+	return e.hostRecords(ctx)
+}

@@ -1,0 +1,92 @@
+// Package appctl gives commands to a running daemon of Open vSwitch, as ovs-appctl(8)
+// does: JSON-RPC (version 1.0) over the daemon's control socket.
+package appctl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// maxReply bounds an answer, in bytes.
+const maxReply = 16 << 20
+
+type request struct {
+	ID     int      `json:"id"`
+	Method string   `json:"method"`
+	Params []string `json:"params"`
+}
+
+type reply struct {
+	Result *string         `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// Call has the daemon behind a socket carry a command out and returns what it prints.
+// A command that the daemon refuses is Invalid; a daemon that cannot be reached, or
+// breaks off, is Unavailable.
+func Call(ctx context.Context, socket, command string, args ...string) (string, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", socket)
+	if err != nil {
+		return "", errs.New(errs.Unavailable, "control socket %s: %w; is the daemon running?", socket, err)
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if args == nil {
+		args = []string{} // null is no list
+	}
+	if err := json.NewEncoder(conn).Encode(request{ID: 1, Method: command, Params: args}); err != nil {
+		return "", broken(ctx, command, err)
+	}
+	var r reply
+	if err := json.NewDecoder(io.LimitReader(conn, maxReply)).Decode(&r); err != nil {
+		return "", broken(ctx, command, err)
+	}
+	if r.Result == nil {
+		return "", errs.New(errs.Invalid, "%s: %s", command, refusal(r.Error))
+	}
+	return *r.Result, nil
+}
+
+func broken(ctx context.Context, command string, err error) error {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return errs.New(errs.Unavailable, "%s: no answer: %w", command, err)
+}
+
+// refusal is the daemon's reason as one line.
+func refusal(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// Find returns the control socket of the daemon called name that answers in a run
+// directory. A daemon that was killed leaves its socket behind; nobody listens at it.
+func Find(ctx context.Context, dir, name string) (string, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, name+".*ctl"))
+	if err != nil {
+		return "", errs.Wrap(errs.Invalid, fmt.Errorf("run directory %s: %w", dir, err))
+	}
+	refused := errors.New("no such socket")
+	for _, path := range paths {
+		if _, err = Call(ctx, path, "version"); err == nil {
+			return path, nil
+		}
+		refused = err
+	}
+	return "", errs.New(errs.Unavailable, "no %s answers in %s: %w", name, dir, refused)
+}
