@@ -64,6 +64,13 @@ type Rule struct {
 	ofnet.Rule
 }
 
+// Hits are packets that a rule has decided on: those that open connections, those of
+// connections judged again after a change of the rules, and all that it denies.
+type Hits struct {
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`
+}
+
 // Port is an interface pair: OVSName is the switch's end. Name is the container's end
 // as long as it waits in the host's network namespace for the runtime to move it.
 type Port struct {
@@ -136,6 +143,9 @@ type Driver interface {
 	ServiceCounts(ctx context.Context) ([]ServiceCount, error)
 	// InspectBGP describes the BGP speaker; without one the error says why.
 	InspectBGP(ctx context.Context) (bgp.Picture, error)
+	// RuleHits tells how often each rule has decided on this host, by its id. It fails
+	// with Unavailable while a switch cannot be asked.
+	RuleHits(ctx context.Context) (map[string]Hits, error)
 	// Inspect returns a JSON-able picture of each bridge, by "vlan" and "vxlan".
 	Inspect() map[string]any
 }

@@ -51,7 +51,11 @@ func renumbered(s Service) Service {
 // Where a packet to a service goes, as the switch's own tracer tells.
 func TestTraceService(t *testing.T) {
 	sw := ovstest.Start(t)
-	for mode, b := range policyBridges(t) {
+	bridges := policyBridges(t)
+	flood := *bridges["vlan"]
+	flood.p = newPipeline(t, Settings{Encap: VLAN, ARPFlood: true, Round: 1})
+	bridges["flood"] = &flood
+	for mode, b := range bridges {
 		t.Run(mode, func(t *testing.T) {
 			programs := b.programs()
 			network := b.network

@@ -79,3 +79,18 @@ func (s *Switch) Counters(ctx context.Context, cookie, mask uint64, yield func(o
 	}
 	return ch.Stats(ctx, cookie, mask, yield)
 }
+
+// RuleHits sums up, by owner, what the flows of rules have judged: the packets that open
+// connections, those that rules judged anew after a change, and what they denied.
+func (s *Switch) RuleHits(ctx context.Context) (map[string]of.Counter, error) {
+	hits := map[string]of.Counter{}
+	err := s.Counters(ctx, featurePolicy<<cookieFeatureShift, 0xff<<cookieFeatureShift, func(f of.FlowStats) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if owner, ok := s.flows.holders[f.Key()]; ok {
+			sum := hits[owner]
+			hits[owner] = of.Counter{Packets: sum.Packets + f.Packets, Bytes: sum.Bytes + f.Bytes}
+		}
+	})
+	return hits, err
+}

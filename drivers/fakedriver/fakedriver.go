@@ -90,6 +90,9 @@ func (d *Driver) SetService(s drivers.Service) { d.with(func() { d.services[s.ID
 // RemoveService implements drivers.Driver.
 func (d *Driver) RemoveService(id string) { d.with(func() { delete(d.services, id) }) }
 
+// RuleHits implements drivers.Driver: nothing is judged in memory.
+func (d *Driver) RuleHits(context.Context) (map[string]drivers.Hits, error) { return nil, nil }
+
 // ServiceCounts implements drivers.Driver: nothing is exchanged in memory.
 func (d *Driver) ServiceCounts(context.Context) ([]drivers.ServiceCount, error) { return nil, nil }
 

@@ -1,6 +1,9 @@
 package ovsd
 
 import (
+	"context"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/contiv/netplugin/ofnet"
@@ -21,6 +24,14 @@ var (
 	descMalformed = describe("malformed_packets_total", "Packets for the agent that it dropped because they make no sense.")
 	descConnects  = describe("channel_connects_total", "OpenFlow channels opened since the agent started.")
 )
+
+var (
+	descRulePackets = prometheus.NewDesc("contiv_policy_rule_packets_total", "Packets that a rule has decided on: openings of connections, and what it denies.", []string{"rule"}, nil)
+	descRuleBytes   = prometheus.NewDesc("contiv_policy_rule_bytes_total", "Bytes of the packets that a rule has decided on.", []string{"rule"}, nil)
+)
+
+// rulesWithin bounds how long a scrape waits for the switches' counters.
+const rulesWithin = 5 * time.Second
 
 func describe(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("contiv_ovs_"+name, help, []string{"bridge"}, nil)
@@ -55,5 +66,15 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(descSent, prometheus.CounterValue, float64(st.Sent), s.bridge)
 		ch <- prometheus.MustNewConstMetric(descConnects, prometheus.CounterValue, float64(st.Connects), s.bridge)
 		ch <- prometheus.MustNewConstMetric(descMalformed, prometheus.CounterValue, float64(st.Malformed), s.bridge)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), rulesWithin)
+	defer cancel()
+	hits, err := c.d.RuleHits(ctx)
+	if err != nil {
+		return // a switch is away, which the other series tell
+	}
+	for id, h := range hits {
+		ch <- prometheus.MustNewConstMetric(descRulePackets, prometheus.CounterValue, float64(h.Packets), id)
+		ch <- prometheus.MustNewConstMetric(descRuleBytes, prometheus.CounterValue, float64(h.Bytes), id)
 	}
 }

@@ -1,6 +1,10 @@
 package ovsd
 
 import (
+	"context"
+	"errors"
+	"strings"
+
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
 )
@@ -92,4 +96,21 @@ func (d *Driver) refreshTenant(tenant string) {
 			d.refreshEndpoint(id)
 		}
 	}
+}
+
+// RuleHits reads the switches' counters.
+func (d *Driver) RuleHits(ctx context.Context) (map[string]drivers.Hits, error) {
+	out := map[string]drivers.Hits{}
+	var failed error
+	for _, s := range d.sides {
+		hits, err := s.sw.RuleHits(ctx)
+		failed = errors.Join(failed, err)
+		for owner, c := range hits {
+			if id, ok := strings.CutPrefix(owner, "rule/"); ok {
+				sum := out[id]
+				out[id] = drivers.Hits{Packets: sum.Packets + c.Packets, Bytes: sum.Bytes + c.Bytes}
+			}
+		}
+	}
+	return out, failed
 }

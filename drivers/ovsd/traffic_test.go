@@ -215,6 +215,13 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 		_, err := who(t, client, "udp", netip.AddrPortFrom(server.ep.IPv6, 9))
 		return errors.Is(err, unix.EACCES)
 	})
+	eventually(t, func() bool { // the switch sums up now and then
+		hits, err := d.RuleHits(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return hits[rule.ID].Packets > 0 && hits[rule.ID].Bytes > 0
+	})
 	d.RemoveRule(rule.ID)
 	d.RemoveRule("default:other")
 	ready(t, d)

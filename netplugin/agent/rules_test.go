@@ -27,16 +27,16 @@ func TestRuleRecords(t *testing.T) {
 		t.Errorf("%+v, %v, expected %+v", got, err, want)
 	}
 	for text, spoil := range map[string]func(*state.PolicyRule){
-		"<tenant>:…":          func(r *state.PolicyRule) { r.RuleID = "x" },
-		"1 to 100":            func(r *state.PolicyRule) { r.Priority = 101 },
-		"allow, deny or reject":       func(r *state.PolicyRule) { r.Action = "log" },
-		"numbers from 0":      func(r *state.PolicyRule) { r.SrcEndpointGroup = -1 },
-		"0 to 255":            func(r *state.PolicyRule) { r.IPProtocol = 256 },
-		"0 to 65535":          func(r *state.PolicyRule) { r.DstPort = 65536 },
-		"syn,ack":             func(r *state.PolicyRule) { r.TCPFlags = "fin" },
-		"source":              func(r *state.PolicyRule) { r.SrcIPAddr = "10.1" },
-		"destination":         func(r *state.PolicyRule) { r.DstIPAddr = "10.1.1.1/40" },
-		"expected one family": func(r *state.PolicyRule) { r.DstIPAddr = "2001:db8::/32" },
+		"<tenant>:…":            func(r *state.PolicyRule) { r.RuleID = "x" },
+		"1 to 100":              func(r *state.PolicyRule) { r.Priority = 101 },
+		"allow, deny or reject": func(r *state.PolicyRule) { r.Action = "log" },
+		"numbers from 0":        func(r *state.PolicyRule) { r.SrcEndpointGroup = -1 },
+		"0 to 255":              func(r *state.PolicyRule) { r.IPProtocol = 256 },
+		"0 to 65535":            func(r *state.PolicyRule) { r.DstPort = 65536 },
+		"syn,ack":               func(r *state.PolicyRule) { r.TCPFlags = "fin" },
+		"source":                func(r *state.PolicyRule) { r.SrcIPAddr = "10.1" },
+		"destination":           func(r *state.PolicyRule) { r.DstIPAddr = "10.1.1.1/40" },
+		"expected one family":   func(r *state.PolicyRule) { r.DstIPAddr = "2001:db8::/32" },
 	} {
 		r := good
 		spoil(&r)

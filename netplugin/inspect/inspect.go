@@ -29,6 +29,8 @@ type Sources struct {
 	Services func(ctx context.Context) ([]drivers.ServiceCount, error)
 	// Trace tells the way of a packet through the host.
 	Trace func(ctx context.Context, req traceapi.HopRequest) (*traceapi.Hop, error)
+	// Rules tells how often each rule has decided on this host.
+	Rules func(ctx context.Context) (map[string]drivers.Hits, error)
 	// Checks name what must hold for the agent to serve; a nil result holds.
 	Checks  map[string]func() error
 	Metrics prometheus.Gatherer
@@ -53,6 +55,16 @@ func Handler(s Sources) http.Handler {
 			return
 		}
 		reply(w, http.StatusOK, picture)
+	})
+	mux.HandleFunc("GET /inspect/rules", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+		defer cancel()
+		hits, err := s.Rules(ctx)
+		if err != nil {
+			http.Error(w, "Error fetching rules from driver: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		reply(w, http.StatusOK, hits)
 	})
 	mux.HandleFunc("GET /svcstats", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
