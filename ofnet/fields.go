@@ -30,6 +30,7 @@ const (
 	originLocal  = 0 // an endpoint of this host
 	originTunnel = 1
 	originUplink = 2
+	originHost   = 3 // the host itself, through its port
 )
 
 // Priorities. A table's miss is 0.
@@ -62,6 +63,7 @@ const (
 	featureCountOut // learned: packets to a provider
 	featureCountIn  // learned: packets from a provider
 	featureAffinity // learned: the provider a client is to get again
+	featureHost
 )
 
 // A cookie is round (16 bits) | feature (8) | 7 zero bits | learned (1) | object (32). The round

@@ -48,6 +48,8 @@ type Network struct {
 	VNI      uint32 // 24 bits; 0 for VLAN
 	Gateway4 netip.Addr
 	Gateway6 netip.Addr
+	Subnet4  netip.Prefix
+	Subnet6  netip.Prefix
 }
 
 // Segment numbers the network inside one bridge: the VNI, or the VLAN.
@@ -71,6 +73,11 @@ type Endpoint struct {
 
 	// Port is the OpenFlow port of an endpoint of this host; zero for a remote one.
 	Port uint32
+	// Private4 and Private6 stand for an endpoint of this host outside of its VRF,
+	// where its own address need not be the only one of its kind. Zero: nowhere.
+	Private4, Private6 netip.Addr
+	// Direct4 and Direct6 say that the host means this endpoint by that address.
+	Direct4, Direct6 bool
 	// VTEP is the tunnel address of the host of a remote endpoint.
 	VTEP netip.Addr
 }

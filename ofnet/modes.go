@@ -39,6 +39,7 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 		p.entry = tableSource
 		p.features = append(p.features, sourceGuard{})
 	}
+	p.features = append(p.features, hostFeatures(set)...)
 	p.ids, p.names = number(p.features)
 	return p, nil
 }

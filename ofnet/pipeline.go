@@ -19,6 +19,8 @@ type Settings struct {
 	TunnelPort uint32 // OpenFlow port of the flow-based VXLAN port
 	HostMAC    MAC    // of this host on the links of its uplinks (see HostMAC); VLAN routing
 	Round      uint16 // goes into cookies
+	// Host is how containers and the host reach each other; zero when they do not.
+	Host HostAccess
 	// DNS hands the agent what containers of this host ask name servers by UDP.
 	DNS DNSSettings
 }

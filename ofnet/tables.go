@@ -7,6 +7,10 @@ type table uint8
 const (
 	tableClassify table = iota
 	tableUplink
+	tableHostIn
+	tableHostCheck
+	tableHostTrack
+	tableHostDeliver
 	tableSource
 	tableSourceND
 	tableNeighbour
@@ -44,14 +48,17 @@ const (
 	tableUplinkOut
 	tableMAC
 	tableSwitch
+	tableHostOut
+	tableHostEmit
 	numTables
 )
 
 var tableNames = [numTables]string{
-	"classify", "uplink", "source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
+	"classify", "uplink", "host-in", "host-check", "host-track", "host-deliver",
+	"source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
 	"service", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count",
 	"service-back", "service-out", "route", "external", "track", "state", "group-source", "group-dest", "policy", "deny",
-	"reject", "reject-back", "reject-out", "service-reply", "hop", "deliver", "uplink-out", "mac", "switch",
+	"reject", "reject-back", "reject-out", "service-reply", "hop", "deliver", "uplink-out", "mac", "switch", "host-out", "host-emit",
 }
 
 func (t table) String() string { return tableNames[t] }

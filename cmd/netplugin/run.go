@@ -17,6 +17,7 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/k8splugin"
 	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/netplugin/cluster"
+	"github.com/contiv/netplugin/netplugin/infra"
 	"github.com/contiv/netplugin/netplugin/inspect"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/open"
@@ -74,6 +75,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		},
 		"agent":  ag.Ready,
 		"switch": driver.Ready,
+		"host":   driver.HostReady,
 		"netmaster": func() error {
 			if master.Leader() == "" {
 				return errs.New(errs.Unavailable, "no netmaster leads; is one running?")
@@ -102,6 +104,9 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	}
 	g.Go(func() error { return ag.Run(ctx) })
 	g.Go(func() error { return ended(ctx, master.Follow(ctx, store)) })
+	g.Go(func() error {
+		return ended(ctx, infra.Keep(ctx, o.host, ag, master, log.WithField("part", "infra")))
+	})
 	g.Go(func() error {
 		return ended(ctx, cluster.Register(ctx, store, me, log))
 	})

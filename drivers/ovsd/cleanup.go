@@ -3,13 +3,16 @@ package ovsd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
+	"github.com/contiv/netplugin/drivers/hostnet"
 	"github.com/contiv/netplugin/ovsdb"
 )
 
-// Cleanup removes the bridges and links that carry the driver's mark, and calls say
-// for each. With dryRun it only says. Containers attached through them lose their
+// Cleanup removes the bridges and links that carry the driver's mark, the rules that
+// translate addresses, and changes of kernel settings, and calls say for each. With dryRun it only says. Containers attached through them lose their
 // network.
 func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) error {
 	if err := cfg.setDefaults(); err != nil {
@@ -23,12 +26,17 @@ func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) err
 	if err := db.Wait(ctx, hasRoot); err != nil {
 		return fmt.Errorf("read the database: %w", err)
 	}
-	bridges := map[string]ovsdb.UUID{}
+	bridges, settings := map[string]ovsdb.UUID{}, map[string]string{}
 	var links []string
 	db.View(func(v ovsdb.View) {
 		v.Each("Bridge", func(id ovsdb.UUID, row ovsdb.Row) {
 			if row.Map("external_ids")[ownerKey] == ownerMark {
 				bridges[row.String("name")] = id
+			}
+			for key, value := range row.Map("external_ids") {
+				if path, ok := strings.CutPrefix(key, settingKeyPrefix); ok {
+					settings[path] = value
+				}
 			}
 		})
 		v.Each("Interface", func(_ ovsdb.UUID, row ovsdb.Row) {
@@ -39,6 +47,23 @@ func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) err
 		})
 	})
 	slices.Sort(links)
+	// First what the bridges are the memory of.
+	for _, path := range slices.Sorted(maps.Keys(settings)) {
+		say("the value of " + path + ", which was " + settings[path])
+		if dryRun {
+			continue
+		}
+		if err := hostnet.Restore(path, settings[path]); err != nil {
+			return err
+		}
+	}
+	found, err := hostnet.RemoveRules(ctx, dryRun)
+	if err != nil {
+		return err
+	}
+	if found {
+		say("nftables table inet " + hostnet.Table)
+	}
 	for name, id := range bridges {
 		say("bridge " + name)
 		if dryRun {

@@ -20,15 +20,18 @@ const (
 // Marks in external_ids. Everything the driver makes carries ownerMark, so that
 // Cleanup removes exactly that.
 const (
-	ownerKey       = "contiv-owner"
-	ownerMark      = "netplugin"
-	endpointKey    = "endpoint-id" // endpoint of a port; also "uplinkPort" and "hostcontivh0"
-	containerKey   = "contiv-container"
-	ifnameKey      = "contiv-ifname"
-	netnsKey       = "contiv-netns"
-	vrfKeyPrefix   = "contiv-vrf/" // on the bridge: the number of a tenant's VRF
-	roundKey       = "contiv-round"
-	uplinkEndpoint = "uplinkPort"
+	ownerKey     = "contiv-owner"
+	ownerMark    = "netplugin"
+	endpointKey  = "endpoint-id" // endpoint of a port; also "uplinkPort" and "hostcontivh0"
+	containerKey = "contiv-container"
+	ifnameKey    = "contiv-ifname"
+	netnsKey     = "contiv-netns"
+	vrfKeyPrefix = "contiv-vrf/" // on the bridge: the number of a tenant's VRF
+	roundKey     = "contiv-round"
+
+	// On the bridge: what a kernel setting was before.
+	settingKeyPrefix = "contiv-setting/"
+	uplinkEndpoint   = "uplinkPort"
 )
 
 // tunnelName is the one flow-based VXLAN port.
@@ -40,6 +43,7 @@ const (
 	tunnelOFPort      = 65000
 	dnsOFPort         = 65001
 	routerOFPort      = 65002
+	hostOFPort        = 65003
 	firstUplinkOFPort = 65010
 	lastPortNumber    = 0xf000
 )

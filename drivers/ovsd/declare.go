@@ -37,6 +37,7 @@ func (d *Driver) RemoveNetwork(id string) {
 		s.sw.Remove("net/" + id)
 		s.sw.Remove("flood/" + id)
 	}
+	d.host.Kick()
 }
 
 // SetEndpoint declares an endpoint of this or another host.
@@ -52,6 +53,9 @@ func (d *Driver) SetEndpoint(e drivers.Endpoint) {
 	d.endpoints[e.ID] = e
 	d.refreshEndpoint(e.ID)
 	d.router.wake()
+	if e.Local && e.Network.Infra {
+		d.wantRepair() // for its port
+	}
 	d.broadcast()
 }
 
@@ -59,9 +63,14 @@ func (d *Driver) SetEndpoint(e drivers.Endpoint) {
 func (d *Driver) RemoveEndpoint(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	infra := d.endpoints[id].Network.Infra
 	delete(d.endpoints, id)
 	for _, s := range d.sides {
 		s.sw.Remove("ep/" + id)
+	}
+	d.reachable(id)
+	if infra {
+		d.wantRepair()
 	}
 	d.moved(id, place{})
 	d.router.wake()
@@ -82,6 +91,8 @@ func (d *Driver) Complete() {
 	}
 	d.router.wake()
 	d.mu.Unlock()
+	d.wantRepair() // there may be ports of infra networks that are gone
+	d.host.Kick()
 	for _, s := range d.sides {
 		s.sw.Complete()
 	}
@@ -95,7 +106,7 @@ func (d *Driver) rebuild() {
 	for _, s := range d.sides {
 		s.pipeline, s.modeErr = ofnet.NewPipeline(ofnet.Settings{
 			Encap: s.encap, Routing: d.global.FwdMode == "routing", ARPFlood: d.global.ARPMode == "flood",
-			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, DNS: d.dnsSettings(),
+			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, DNS: d.dnsSettings(), Host: d.hostAccess(),
 		})
 		if s.pipeline == nil {
 			s.sw.RemoveAll()
@@ -117,8 +128,12 @@ func (d *Driver) rebuild() {
 		d.refreshPolicy(tenant)
 	}
 	d.refreshServices()
+	for _, s := range d.sides {
+		d.refreshHostPort(s)
+	}
 	d.refreshUplinks(d.uplinks)
 	d.router.wake()
+	d.host.Kick()
 }
 
 // kernelBridge reports whether a bridge uses the kernel's datapath.
@@ -135,12 +150,13 @@ func (d *Driver) refreshNetwork(id string) {
 	}
 	s.sw.Set("net/"+id, s.pipeline.Network(d.asNetwork(n)))
 	d.refreshFlood(id)
+	d.host.Kick()
 }
 
 func (d *Driver) asNetwork(n drivers.Network) ofnet.Network {
 	return ofnet.Network{
 		ID: n.ID, Encap: n.Encap, VRF: d.vrf(n.Tenant), Tag: n.Tag, VNI: n.VNI,
-		Gateway4: n.Gateway4, Gateway6: n.Gateway6,
+		Gateway4: n.Gateway4, Gateway6: n.Gateway6, Subnet4: n.Subnet4, Subnet6: n.Subnet6,
 	}
 }
 
@@ -150,6 +166,7 @@ func (d *Driver) refreshEndpoint(id string) {
 	if !d.started || !ok || s == nil || s.pipeline == nil {
 		return
 	}
+	d.reachable(id)
 	port := d.ports[id]
 	d.noteForAnnouncement(e, port)
 	d.refreshGroupVLAN(e, port != 0)
@@ -159,10 +176,10 @@ func (d *Driver) refreshEndpoint(id string) {
 		return
 	}
 	d.moved(id, place{network: e.Network.ID, port: port, vtep: e.VTEP})
-	s.sw.Set("ep/"+id, s.pipeline.Endpoint(ofnet.Endpoint{
+	s.sw.Set("ep/"+id, s.pipeline.Endpoint(d.withHost(ofnet.Endpoint{
 		ID: id, Encap: e.Network.Encap, VRF: d.vrf(e.Network.Tenant), Tag: e.Network.Tag, VNI: e.Network.VNI,
 		Group: e.Group, Policed: d.ruleSets[e.Network.Tenant] != nil, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: port, VTEP: e.VTEP, QoS: e.QoS,
-	}))
+	}, e.Network)))
 }
 
 func (d *Driver) refreshUplinks(links []ofnet.Uplink) {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/drivers/hostnet"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
 	"github.com/contiv/netplugin/utils/errs"
@@ -33,12 +34,14 @@ type Driver struct {
 	sides map[ofnet.Encap]*side
 
 	numbers numbers
+	host    *hostnet.Keeper
 
 	mu        sync.Mutex
 	global    drivers.Global
 	networks  map[string]drivers.Network
 	endpoints map[string]drivers.Endpoint
 	ports     map[string]uint32 // OpenFlow port by endpoint id
+	reach     hostReach
 	uplinks   []ofnet.Uplink
 	peers     []netip.Addr
 	tunnelUp  bool // the tunnel port has its number
@@ -57,6 +60,9 @@ type Driver struct {
 	started   bool          // bridges exist, rounds are counted
 	startErr  error         // why not
 }
+
+// settingTimeout bounds noting a kernel setting.
+const settingTimeout = 5 * time.Second
 
 // side is one bridge.
 type side struct {
@@ -83,11 +89,12 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d := &Driver{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		ports: map[string]uint32{}, vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(),
+		ports: map[string]uint32{}, reach: newHostReach(), vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(),
 		changed: make(chan struct{}), repair: make(chan struct{}, 1),
 		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg), groupTags: newGroupVLANs(),
 	}
 	d.numbers.reserved = map[int]bool{}
+	d.host = hostnet.New(hostnet.Config{Plan: d.hostPlan, Note: d.noteSetting, Log: cfg.Log})
 	d.db = ovsdb.New(ovsdb.Config{Target: cfg.OVSDB, Monitor: monitored(), OnChange: d.onChange, Log: cfg.Log})
 	d.addSide(ofnet.VXLAN, VXLANBridge)
 	d.addSide(ofnet.VLAN, VLANBridge)
@@ -129,6 +136,7 @@ func (d *Driver) Run(ctx context.Context) error {
 		inner.Go(func() error { return d.serveStreams(ctx) })
 		inner.Go(func() error { return d.router.speaker.Run(ctx) })
 		inner.Go(func() error { return d.keepRouter(ctx) })
+		inner.Go(func() error { return d.host.Run(ctx) })
 		return inner.Wait()
 	})
 	if err := g.Wait(); ctx.Err() == nil {
@@ -205,7 +213,18 @@ func (d *Driver) ensureAll(ctx context.Context) error {
 	if err := d.ensureTunnel(ctx); err != nil {
 		return err
 	}
-	return d.ensureUplinks(ctx)
+	if err := d.ensureUplinks(ctx); err != nil {
+		return err
+	}
+	// A port the host cannot have must not keep containers from theirs.
+	err := d.ensureHostPorts(ctx)
+	d.mu.Lock()
+	if err != nil && (d.reach.err == nil || d.reach.err.Error() != err.Error()) {
+		d.cfg.Log.WithError(err).Warn("the host lacks a port")
+	}
+	d.reach.err = err
+	d.mu.Unlock()
+	return nil
 }
 
 func hasRoot(v ovsdb.View) bool {
@@ -223,8 +242,13 @@ func (d *Driver) keepBridges(ctx context.Context) error {
 			return ctx.Err()
 		case <-d.repair:
 		}
+		d.mu.Lock()
+		ports, complete := d.wantedHostPorts(), d.complete
+		d.mu.Unlock()
 		whole := true
-		if !d.db.View(func(v ovsdb.View) { whole = !hasRoot(v) || d.intact(v) }) {
+		if !d.db.View(func(v ovsdb.View) {
+			whole = !hasRoot(v) || d.intact(v) && !staleHostPorts(ports, hostPorts(v), complete)
+		}) {
 			continue // the next connection brings a change
 		}
 		if whole && !d.vrfsUnsaved() && len(d.mistagged()) == 0 {
@@ -291,7 +315,7 @@ func (d *Driver) onChange(changes []ovsdb.Change) {
 // readPorts takes the port numbers from the database and renews the flows of what
 // they changed. The caller holds mu.
 func (d *Driver) readPorts() {
-	fresh := map[string]uint32{}
+	fresh, numbers := map[string]uint32{}, map[string]int{}
 	var links []ofnet.Uplink
 	tunnel := false
 	d.db.View(func(v ovsdb.View) {
@@ -301,12 +325,13 @@ func (d *Driver) readPorts() {
 			tunnel = tunnel || row.String("name") == tunnelName && n > 0
 			if ok && n > 0 && ids[ownerKey] == ownerMark && ids[endpointKey] != "" {
 				fresh[ids[endpointKey]] = uint32(n)
+				numbers[ids[endpointKey]], _ = portNumber(row.String("name"))
 			}
 		})
 		links = uplinks(v)
 	})
 	old := d.ports
-	d.ports = fresh
+	d.ports, d.reach.numbers = fresh, numbers
 	if tunnel && !d.tunnelUp { // neighbours are learnt only while there is a tunnel
 		for _, p := range d.peers {
 			d.warmUp(p)
@@ -321,6 +346,11 @@ func (d *Driver) readPorts() {
 	for id := range fresh {
 		if _, had := old[id]; !had {
 			d.refreshEndpoint(id)
+		}
+	}
+	for _, s := range d.sides {
+		if e := s.hostEndpoint(); fresh[e] != old[e] {
+			d.refreshHostPort(s)
 		}
 	}
 	d.refreshUplinks(links)

@@ -177,6 +177,7 @@ func TestInsideCleanup(t *testing.T) {
 	d.SetNetwork(contract.Network)
 	d.Complete()
 	ready(t, d)
+	eventually(t, func() bool { return d.HostReady() == nil })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	port, err := d.Attach(ctx, drivers.Attachment{EndpointID: "net1.default-x", ContainerID: "x", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VXLAN, 1)
@@ -197,7 +198,7 @@ func TestInsideCleanup(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Sort(said)
-		want := []string{"bridge " + VLANBridge, "bridge " + VXLANBridge, "link " + port.OVSName, "namespace " + cfg.dnsRoomPath()}
+		want := []string{"bridge " + VLANBridge, "bridge " + VXLANBridge, "link " + port.OVSName, "namespace " + cfg.dnsRoomPath(), "nftables table inet contiv"}
 		if !slices.Equal(said, want) {
 			t.Errorf("dry run %t: %q, expected %q", dry, said, want)
 		}

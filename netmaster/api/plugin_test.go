@@ -150,7 +150,7 @@ func TestInfraNetworks(t *testing.T) {
 		{"DELETE", networkPath + "default:infra/", "", 200, `"default:infra"`},
 		net, // its addresses are all free again
 		{"GET", inspect + "networks/default:infra/", "", 200, `~"allocatedIPAddresses":"10.1.1.1","availableIPAddresses":"10.1.1.2-10.1.1.254"`},
-		{"POST", del, gone("infra", "host1"), 200, `~infra.default-host1`},
+		{"POST", del, gone("infra", "host1"), 500, `~key not found: endpoint infra.default-host1`}, // gone with its network
 	})
 	// The claims that are left are the new network's own.
 	if kvs, _, err := store.List(t.Context(), state.IPAMRoot); err != nil || len(kvs) != 1 {

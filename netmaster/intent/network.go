@@ -209,8 +209,8 @@ func pickVLAN(x *tx, want int) (int, error) {
 }
 
 // removeNetwork refuses while groups or endpoints stand on the network, and plans the
-// end of everything the network owns. Infra networks go regardless of endpoints: the
-// agents remove theirs when they see the network gone.
+// end of everything the network owns. Infra networks go with their endpoints, which
+// are the hosts' own: agents take their ports away when they see it.
 func removeNetwork(x *tx, n *contivmodel.Network) error {
 	id := state.NetworkID(n.NetworkName, n.TenantName)
 	if blockers := names(x.groups.where(x.groupsOfNetwork, n.Key), func(_ string, g *contivmodel.EndpointGroup) string {
@@ -227,6 +227,10 @@ func removeNetwork(x *tx, n *contivmodel.Network) error {
 	if n.NwType == state.NetworkData {
 		if blockers := names(x.endpoints.where(x.endpointsOfNet, id), endpointName); blockers != "" {
 			return errs.New(errs.InUse, "Network has active endpoints, cannot delete %s: %s", n.Key, blockers)
+		}
+	} else { // those of hosts, which may be away
+		for _, ep := range x.endpoints.where(x.endpointsOfNet, id) {
+			x.endpoints.del(x, ep.ID)
 		}
 	}
 	if rec, ok := x.netStates.get(id); ok {

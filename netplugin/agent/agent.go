@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"maps"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/sirupsen/logrus"
@@ -179,6 +181,21 @@ func (a *Agent) KnownNetwork(id string) (drivers.Network, bool) {
 	defer a.mu.Unlock()
 	n, ok := a.networks[id]
 	return n, ok
+}
+
+// MissingInfra lists the infra networks in which this host has no endpoint of its own,
+// and a channel that is closed when that may have changed.
+func (a *Agent) MissingInfra() ([]drivers.Network, <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []drivers.Network
+	for id, n := range a.networks {
+		if _, ok := a.endpoints[state.EndpointID(id, a.cfg.HostLabel)]; n.Infra && !ok {
+			out = append(out, n)
+		}
+	}
+	slices.SortFunc(out, func(x, y drivers.Network) int { return strings.Compare(x.ID, y.ID) })
+	return out, a.changed
 }
 
 // LocalEndpoints lists the records of endpoints homed on this host.

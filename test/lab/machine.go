@@ -76,7 +76,7 @@ func (l *Lab) hostConfig(h *Host) (hostinit.Config, error) {
 			// eth1 is a port of br-ext: it must not answer for br-ext's address.
 			{Path: "net/ipv4/conf/all/arp_ignore", Value: "1"},
 			{Path: "net/ipv4/conf/default/arp_ignore", Value: "1"},
-			{Path: "net/ipv4/ip_forward", Value: "1"},
+			{Path: "net/ipv4/ip_forward", Value: "0"},
 			{Path: "net/ipv4/ping_group_range", Value: "0 2147483647"},
 			{Path: "net/bridge/bridge-nf-call-iptables", Value: "0"},
 			{Path: "net/bridge/bridge-nf-call-ip6tables", Value: "0"},

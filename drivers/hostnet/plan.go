@@ -1,0 +1,63 @@
+package hostnet
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// RouteProtocol marks our routes (rtnetlink(7), rtm_protocol; 192 to 255 and the
+// numbers of /etc/iproute2/rt_protos.d are free for such use).
+const RouteProtocol = 202
+
+// Table is the name of our nftables table, of the family inet.
+const Table = "contiv"
+
+// Plan is how the host's side is to be. The zero Plan is: nothing.
+type Plan struct {
+	Links  []Link
+	Routes []Route
+	NAT    []NAT
+	// Guarded names links into which nobody but the host itself may open connections,
+	// except where it has translated their destination (a published port).
+	Guarded []string
+	// World4 and World6: the host forwards between the links and everything else, which
+	// is beyond its default routes and the links with the addresses Outside.
+	World4, World6 bool
+	Outside        []netip.Addr
+}
+
+// Link is a link that somebody else makes and removes.
+type Link struct {
+	Name  string
+	MAC   [6]byte
+	MTU   int            // bytes
+	Addrs []netip.Prefix // exactly these, but for link-local ones
+	// NoARP: who is at the other end takes every frame, and is not to be asked.
+	NoARP bool
+}
+
+// Route leads to Dst over the link, under the source address Src. It needs no next hop.
+type Route struct {
+	Dst  netip.Prefix
+	Link string
+	Src  netip.Addr // zero: the kernel chooses
+}
+
+// NAT translates source addresses: what leaves through Out under another address than
+// To gets To. Without To, what comes from From and does not leave through a link of
+// Inside gets the address of the interface it leaves through.
+type NAT struct {
+	Out string // name of a link
+	To  netip.Addr
+
+	From   netip.Prefix
+	Inside []string // names of links
+}
+
+func (p Plan) link(name string) (Link, bool) {
+	i := slices.IndexFunc(p.Links, func(l Link) bool { return l.Name == name })
+	if i < 0 {
+		return Link{}, false
+	}
+	return p.Links[i], true
+}

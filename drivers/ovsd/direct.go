@@ -1,0 +1,99 @@
+package ovsd
+
+import (
+	"cmp"
+	"net/netip"
+)
+
+// defaultTenant is the tenant that exists from the start.
+const defaultTenant = "default"
+
+// directTable knows, for each address of this host's containers, which of them the
+// host means by it. Tenants may use the same addresses: the default tenant goes first,
+// then the first by name. The others have their private addresses. The driver's lock
+// guards it.
+type directTable struct {
+	claims map[netip.Addr]map[string]string // tenant by endpoint id
+	by     map[string]claimant              // by endpoint id
+}
+
+type claimant struct {
+	tenant string
+	addrs  [2]netip.Addr // zero ones are none
+}
+
+func newDirectTable() directTable {
+	return directTable{claims: map[netip.Addr]map[string]string{}, by: map[string]claimant{}}
+}
+
+// put says which addresses an endpoint has here, the zero claimant for none, and
+// returns the endpoints that are or are not meant any more because of it.
+func (t directTable) put(id string, now claimant) (changed []string) {
+	before := t.by[id]
+	if before == now {
+		return nil
+	}
+	winners := map[netip.Addr]string{}
+	for _, a := range append(before.addrs[:], now.addrs[:]...) {
+		winners[a] = t.winner(a)
+	}
+	for _, a := range before.addrs {
+		if delete(t.claims[a], id); len(t.claims[a]) == 0 {
+			delete(t.claims, a)
+		}
+	}
+	for _, a := range now.addrs {
+		if !a.IsValid() {
+			continue
+		}
+		if t.claims[a] == nil {
+			t.claims[a] = map[string]string{}
+		}
+		t.claims[a][id] = now.tenant
+	}
+	if t.by[id] = now; now == (claimant{}) {
+		delete(t.by, id)
+	}
+	for a, was := range winners {
+		if is := t.winner(a); is != was {
+			for _, x := range []string{was, is} {
+				if x != "" {
+					changed = append(changed, x)
+				}
+			}
+		}
+	}
+	return changed
+}
+
+// winner is the endpoint that the host means by an address, or "".
+func (t directTable) winner(a netip.Addr) string {
+	best, tenant := "", ""
+	for id, of := range t.claims[a] {
+		if best == "" || before(of, id, tenant, best) {
+			best, tenant = id, of
+		}
+	}
+	return best
+}
+
+// winners lists, for each address, the endpoint the host means by it.
+func (t directTable) winners() map[netip.Addr]string {
+	out := make(map[netip.Addr]string, len(t.claims))
+	for a := range t.claims {
+		out[a] = t.winner(a)
+	}
+	return out
+}
+
+func before(tenant1, id1, tenant2, id2 string) bool {
+	rank := func(t string) int {
+		if t == defaultTenant {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(rank(tenant1), rank(tenant2)), cmp.Compare(tenant1, tenant2), cmp.Compare(id1, id2)) < 0
+}
+
+func (t directTable) is(id string, a netip.Addr) bool { return a.IsValid() && t.winner(a) == id }

@@ -1,0 +1,130 @@
+package ovsd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"github.com/contiv/netplugin/ovsdb"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Number range that infra ports ask for, above those of containers and our own ports.
+const firstInfraOFPort, infraOFPorts = 65050, 200
+
+// hostPort is a port of the host in a bridge: an interface of the type internal.
+type hostPort struct {
+	bridge, endpoint string // value of endpointKey
+	tag, number      int    // VLAN; OpenFlow port asked for
+}
+
+// wantedHostPorts are the host's own port in each bridge, and one for each infra
+// network's endpoint of this host, named like the network. Of two networks of one name
+// the first tenant's gets it. The caller holds mu.
+func (d *Driver) wantedHostPorts() map[string]hostPort {
+	out := map[string]hostPort{
+		hostPortVXLAN: {VXLANBridge, hostEndpointVXLAN, hostTagVXLAN, hostOFPort},
+		hostPortVLAN:  {VLANBridge, hostEndpointVLAN, hostTagVLAN, hostOFPort},
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.endpoints)) {
+		e := d.endpoints[id]
+		s := d.sides[e.Network.Encap]
+		if _, taken := out[e.Network.Name]; taken || !e.Local || !e.Network.Infra || s == nil {
+			continue
+		}
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(e.Network.Name))
+		out[e.Network.Name] = hostPort{s.bridge, id, int(e.Network.Tag), firstInfraOFPort + int(h.Sum32()%infraOFPorts)}
+	}
+	return out
+}
+
+// foundHostPort is one in the database.
+type foundHostPort struct {
+	hostPort
+	port ovsdb.UUID
+}
+
+// hostPorts lists the host's ports that there are, by name.
+func hostPorts(v ovsdb.View) map[string]foundHostPort {
+	out := map[string]foundHostPort{}
+	for _, bridge := range []string{VXLANBridge, VLANBridge} {
+		for _, p := range bridgePorts(v, bridge) {
+			ids := p.row.Map("external_ids")
+			if ids[ownerKey] != ownerMark || ids[endpointKey] == "" || p.row.String("type") != "internal" {
+				continue
+			}
+			row, _ := v.Row("Port", p.id)
+			tag, _ := row.Int("tag")
+			out[p.row.String("name")] = foundHostPort{hostPort{bridge: bridge, endpoint: ids[endpointKey], tag: int(tag)}, p.id}
+		}
+	}
+	return out
+}
+
+// staleHostPorts tells whether ensureHostPorts has something to do.
+func staleHostPorts(want map[string]hostPort, have map[string]foundHostPort, complete bool) bool {
+	for name, w := range want {
+		if h, ok := have[name]; !ok || !h.is(w) {
+			return true
+		}
+	}
+	return complete && len(have) > len(want)
+}
+
+func (p foundHostPort) is(w hostPort) bool {
+	return p.bridge == w.bridge && p.endpoint == w.endpoint && p.tag == w.tag
+}
+
+// ensureHostPorts makes the host's ports those wanted. What nobody has declared goes
+// only when everything has been.
+func (d *Driver) ensureHostPorts(ctx context.Context) error {
+	d.mu.Lock()
+	want, complete := d.wantedHostPorts(), d.complete
+	d.mu.Unlock()
+	var have map[string]foundHostPort
+	d.db.View(func(v ovsdb.View) { have = hostPorts(v) })
+	var failed []error
+	for name, h := range have {
+		if w, ok := want[name]; ok && h.is(w) || !ok && !complete {
+			continue
+		}
+		if err := d.removePorts(ctx, h.bridge, h.port); err != nil {
+			failed = append(failed, fmt.Errorf("remove the host's port %s: %w", name, err))
+		}
+		delete(have, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if _, ok := have[name]; ok {
+			continue
+		}
+		if err := d.addHostPort(ctx, name, want[name]); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (d *Driver) addHostPort(ctx context.Context, name string, p hostPort) error {
+	if len(name) >= maxLinkName {
+		return errs.New(errs.Invalid, "infra network %s: its name is to be that of an interface, which has 15 bytes at most; use a shorter one", name)
+	}
+	if _, _, ours := d.find("Interface", "name", name); !ours && linkExists(name) {
+		return errs.New(errs.Conflict, "the host's port %s: this host has another interface of that name; rename it, or the network", name)
+	}
+	mark := ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: p.endpoint})
+	_, err := d.db.Transact(ctx, addPort(p.bridge, "h",
+		ovsdb.Row{"name": name, "vlan_mode": "access", "tag": p.tag, "external_ids": mark},
+		ovsdb.Row{"name": name, "type": "internal", "ofport_request": p.number, "external_ids": mark})...)
+	if err != nil {
+		return fmt.Errorf("add the host's port %s: %w", name, err)
+	}
+	d.cfg.Log.WithField("port", name).WithField("bridge", p.bridge).Info("the host has a port")
+	return nil
+}
+
+// maxLinkName is IFNAMSIZ: the size of an interface's name with its final zero.
+const maxLinkName = 16

@@ -1,0 +1,235 @@
+package ofnet
+
+import (
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// HostAccess is the private subnet of a host: its containers are known there by
+// addresses that no tenant can have.
+type HostAccess struct {
+	MAC              MAC        // of the host's port
+	Addr4, Addr6     netip.Addr // of the host
+	Subnet4, Subnet6 netip.Prefix
+}
+
+func (h HostAccess) enabled() bool { return h.Addr4.IsValid() || h.Addr6.IsValid() }
+
+func (h HostAccess) addrs() []netip.Addr { return []netip.Addr{h.Addr4, h.Addr6} }
+
+// hostAccess leads between containers and the host's port.
+//
+//	host-in       the host's packets, by the container's own or private address
+//	host-check    the VRF has rules: does the connection exist?
+//	host-track    what the host begins is let in, and so its answers
+//	host-deliver  to the container
+//	host-out      to the host, under the container's private address (world only)
+//	host-emit     out of the host's port
+//
+// The host's own connections are not subject to policy, as those of nobody are who
+// could read the containers' memory. What containers begin is, like everything else.
+//
+// With world, the host is also the way to everywhere outside: what no route of the VRF
+// covers goes to it. Then addresses are translated, by a connection tracking zone of
+// each VRF: tenants may have equal addresses. A connection that the host has made to a
+// container's own address is not.
+type hostAccess struct {
+	noRows
+	world bool
+}
+
+// hostFeatures are the features that give a pipeline host access.
+func hostFeatures(set Settings) []feature {
+	if !set.Host.enabled() {
+		return nil
+	}
+	access := hostAccess{world: set.Encap == VXLAN && set.Routing}
+	if set.Routing {
+		return []feature{access}
+	}
+	return []feature{access, hostNeighbour{}}
+}
+
+// hostZoneBit makes the zone of a VRF's translations from its number.
+const hostZoneBit = 1 << 14
+
+func hostZone(vrf uint16) uint16 { return hostZoneBit | vrf }
+
+func (hostAccess) id() uint8 { return featureHost }
+
+func (f hostAccess) tables() []table {
+	t := []table{tableHostIn, tableHostCheck, tableHostTrack, tableHostDeliver, tableHostEmit}
+	if f.world {
+		t = append(t, tableHostOut)
+	}
+	return t
+}
+
+func (f hostAccess) fixed(p *Pipeline) []row {
+	const established = of.CTTracked | of.CTEst
+	state := func(bits uint32) of.Match { return of.NewMatch().CTState(bits, bits) }
+	deliver := goTo(p.to(tableHostDeliver))
+	rows := []row{
+		{tableHostTrack, prioDrop, state(of.CTTracked | of.CTInvalid), drop},
+		{tableHostTrack, prioGuard, state(established | of.CTReply).With(of.FieldCTMark.IsMasked(markDenied, markDenied)), drop},
+		{tableHostTrack, prioNormal, state(established).With(of.FieldCTMark.IsMasked(0, markDenied)), deliver},
+		{tableHostDeliver, prioMiss, of.NewMatch(), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))},
+	}
+	for _, family := range families { // which the switch insists on before ct
+		rows = append(rows,
+			row{tableHostCheck, prioNormal, family, apply(of.NewActions().CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(tableHostTrack)}))},
+			row{tableHostTrack, prioMiss + 1, family, applyGoto(of.NewActions().CT(of.CT{
+				Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(of.FieldCTMark.Is(0)),
+			}), p.to(tableHostDeliver))})
+	}
+	if !f.world {
+		return rows
+	}
+	for _, s := range append([]netip.Prefix{p.set.Host.Subnet4, p.set.Host.Subnet6}, notRouted...) {
+		if s.IsValid() { // containers have no business with each other's private addresses
+			rows = append(rows, row{tableRoute, prioGeneral, of.NewMatch().Dst(s), drop})
+		}
+	}
+	return rows
+}
+
+// network keeps what is meant for an address of the tenant's own networks that nobody
+// has from leaving the overlay.
+func (f hostAccess) network(p *Pipeline, n Network) []row {
+	var rows []row
+	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
+		if f.world && s.IsValid() {
+			rows = append(rows, row{tableRoute, prioGeneral, of.NewMatch().Reg(regVRF, uint32(n.VRF)).Dst(s), drop})
+		}
+	}
+	return rows
+}
+
+// HostPort returns the flows of the host's own port.
+func (p *Pipeline) HostPort(port uint32) Program {
+	if !p.set.Host.enabled() {
+		return Program{}
+	}
+	f := hostAccess{world: p.mode == "vrouter"}
+	return Program{Flows: p.place(f, "host", f.hostPort(p, port))}
+}
+
+func (f hostAccess) hostPort(p *Pipeline, port uint32) []row {
+	h := p.set.Host
+	rows := []row{
+		{tableClassify, prioNormal, of.NewMatch().InPort(port), applyGoto(of.NewActions().SetReg(regOrigin, originHost), p.to(tableHostIn))},
+		{tableHostEmit, prioNormal, of.NewMatch(), apply(of.NewActions().SetEthSrc(RouterMAC).SetEthDst(h.MAC).Output(port))},
+	}
+	toHost := applyGoto(of.NewActions().SetReg(regOutPort, port), p.to(tableTrack))
+	local := of.NewMatch().Reg(regOrigin, originLocal)
+	for _, a := range h.addrs() {
+		if !a.IsValid() {
+			continue
+		}
+		switch p.mode {
+		case "vrouter", "vlrouter":
+			rows = append(rows, row{tableRoute, prioNormal, local.Dst(host(a)), toHost})
+		case "vxlan":
+			rows = append(rows, row{tableMAC, prioGuard, local.Dst(host(a)), goTo(p.to(tableHostEmit))})
+		case "vlan":
+			rows = append(rows, row{tableSwitch, prioGuard, local.Dst(host(a)), goTo(p.to(tableHostEmit))})
+		}
+	}
+	if !p.set.Routing {
+		return rows
+	}
+	out := tableHostEmit
+	if f.world {
+		out = tableHostOut
+		rows = append(rows, row{tableRoute, prioMiss + 1, local.IP(), toHost}, row{tableRoute, prioMiss + 1, local.IPv6(), toHost})
+	}
+	return append(rows, row{tableDeliver, prioGuard, of.NewMatch().Reg(regOutPort, port), goTo(p.to(out))})
+}
+
+func (f hostAccess) endpoint(p *Pipeline, e Endpoint) []row {
+	if !e.Local() {
+		return nil
+	}
+	rows := f.family(p, e, e.IPv4, e.Private4, p.set.Host.Addr4, e.Direct4)
+	return append(rows, f.family(p, e, e.IPv6, e.Private6, p.set.Host.Addr6, e.Direct6)...)
+}
+
+// family gives the rows of one of an endpoint's addresses.
+func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip.Addr, direct bool) []row {
+	if !own.IsValid() || !hostAddr.IsValid() {
+		return nil
+	}
+	next := tableHostDeliver
+	if e.Policed {
+		next = tableHostCheck
+	}
+	arrived := of.NewActions().SetReg(regVRF, uint32(e.VRF)).SetReg(regOutPort, e.Port).SetEthSrc(RouterMAC).SetEthDst(e.MAC)
+	if !f.world {
+		if !direct {
+			return nil
+		}
+		return []row{{tableHostIn, prioNormal, of.NewMatch().Dst(host(own)), applyGoto(arrived, p.to(next))}}
+	}
+	if !private.IsValid() {
+		return nil
+	}
+	ct := func(nat of.NAT, t table) of.CT {
+		return of.CT{Commit: true, Zone: hostZone(e.VRF), NAT: nat, Recirc: true, Table: p.to(t)}
+	}
+	from := of.NewMatch().InPort(e.Port)
+	rows := []row{
+		{tableHostIn, prioNormal, of.NewMatch().Dst(host(private)), apply(arrived.CT(ct(of.NAT{Kind: of.NATDest, Min: own}, next)))},
+		{tableHostOut, prioNormal, from.Src(host(own)), apply(of.NewActions().CT(ct(of.NAT{Kind: of.NATSource, Min: private}, tableHostEmit)))},
+	}
+	if direct {
+		// The host knows this endpoint by its own address: unless it has asked for the
+		// private one, it is to see that.
+		rows = append(rows,
+			row{tableHostIn, prioNormal, of.NewMatch().Dst(host(own)), apply(arrived.CT(ct(of.NAT{}, next)))},
+			row{tableHostOut, prioGuard, from.Src(host(own)).Dst(host(hostAddr)), apply(of.NewActions().CT(ct(of.NAT{Kind: of.NATExisting}, tableHostEmit)))})
+	}
+	return rows
+}
+
+// hostNeighbour answers, in the bridge modes, what containers ask about the way to the
+// host: the host's address, for those with a route to it on their link, and in the
+// VXLAN bridge the gateways, behind which nobody else can be.
+type hostNeighbour struct{ noRows }
+
+func (hostNeighbour) id() uint8 { return featureHost }
+
+func (hostNeighbour) tables() []table {
+	return []table{tableNeighbour, tableARPReply, tableNDReply, tableNDFinish}
+}
+
+func (f hostNeighbour) fixed(p *Pipeline) []row {
+	var rows []row
+	for _, r := range append((arpResponder{}).fixed(p), (ndResponder{}).fixed(p)...) {
+		if r.table == tableARPReply || r.table == tableNDReply || r.table == tableNDFinish {
+			rows = append(rows, r)
+		}
+	}
+	return append(rows, f.answers(p, of.NewMatch(), p.set.Host.Addr4, p.set.Host.Addr6)...)
+}
+
+func (f hostNeighbour) network(p *Pipeline, n Network) []row {
+	if n.Encap != VXLAN {
+		return nil
+	}
+	return f.answers(p, of.NewMatch().Reg(regSegment, n.Segment()), n.Gateway4, n.Gateway6)
+}
+
+func (hostNeighbour) answers(p *Pipeline, m of.Match, addr4, addr6 netip.Addr) []row {
+	var rows []row
+	if addr4.IsValid() {
+		rows = append(rows, row{tableNeighbour, prioGuard, m.ARP(arpRequest).ARPTPA(host(addr4)), answer(p, RouterMAC)})
+	}
+	if addr6.IsValid() {
+		rows = append(rows, row{
+			tableNeighbour, prioGuard, m.ICMPv6(icmpv6NeighborSolicit).NDTarget(addr6),
+			advertise(p, ndRouter|ndSolicited|ndOverride),
+		})
+	}
+	return rows
+}
