@@ -3,6 +3,7 @@ package ofnet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -17,8 +18,8 @@ func realBridge(t *testing.T, sw *ovstest.Switch, name string, byOwner map[strin
 	sw.AddBridge(name)
 	s := NewSwitch(SwitchConfig{Name: name, Target: sw.Target(name), Log: quiet()})
 	startSwitch(t, s)
-	for owner, flows := range byOwner {
-		s.Set(owner, flows)
+	for _, owner := range slices.Sorted(maps.Keys(byOwner)) { // of two that want one flow, the first gets it
+		s.Set(owner, byOwner[owner])
 	}
 	s.Complete()
 	settle(t, s)
@@ -60,10 +61,18 @@ func bridgedFlows(p *Pipeline) map[string]Program {
 // restart of the agent would send flows again.
 func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 	sw := ovstest.Start(t)
+	withHost := map[string]map[string]Program{}
+	for name, set := range hostModes {
+		_, withHost[name] = hostFlows(t, set)
+	}
 	for _, c := range []struct {
 		name  string
 		flows map[string]Program
 	}{
+		{"host-vrouter", withHost["vrouter"]},
+		{"host-vxlan", withHost["vxlan"]},
+		{"host-vlan", withHost["vlan"]},
+		{"host-vlrouter", withHost["vlrouter"]},
 		{"routed", routedFlows(vrouter(t))},
 		{"tunnelled", tunnelledFlows(vxbridge(t))},
 		{"bridged", bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1}))},
@@ -84,7 +93,8 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 			}
 			// Another agent with the same wishes, in a later round.
 			later := NewSwitch(SwitchConfig{Name: c.name, Target: sw.Target(c.name), Log: quiet()})
-			for owner, flows := range c.flows {
+			for _, owner := range slices.Sorted(maps.Keys(c.flows)) {
+				flows := c.flows[owner]
 				flows.Flows = slices.Clone(flows.Flows)
 				for i := range flows.Flows {
 					flows.Flows[i].Cookie += 1 << cookieRoundShift
