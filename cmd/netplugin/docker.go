@@ -1,18 +1,26 @@
 package main
 
 import (
+	"context"
+	"io"
+	"net"
+	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/urfave/cli/v3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/dockplugin"
+	"github.com/contiv/netplugin/mgmtfn/dockplugin/relay"
 	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/netplugin/cluster"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/dockerd"
+	"github.com/contiv/netplugin/utils/errs"
 )
 
 // docker is the options of modes docker and swarm-mode.
@@ -63,4 +71,43 @@ func dockerServer(o *options, store objdb.Store, master *cluster.Master, ag *age
 		HostLabel: o.host, Driver: o.docker.name, Scope: o.docker.scope, Swarm: o.network.Mode == "swarm-mode",
 		Store: store, Master: master, Agent: ag, Ports: driver, Engine: engine, Log: log.WithField("part", "docker"),
 	}), nil
+}
+
+// cleanup removes the docker networks netplugin has made, if there is an Engine. An Engine
+// removes none whose driver it cannot ask: where no relay answers, this does.
+func (d *docker) cleanup(ctx context.Context, dryRun bool, say func(string)) error {
+	if _, err := os.Stat(d.engineSocket); err != nil {
+		return nil //nolint:nilerr // no Engine has run here
+	}
+	engine, err := dockerd.New(d.engineSocket)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	remove := func(ctx context.Context) error {
+		err := dockplugin.RemoveNetworks(ctx, engine, d.name, dryRun, say)
+		if errs.Is(err, errs.Unavailable) {
+			say("no docker network: " + err.Error())
+			return nil
+		}
+		return err
+	}
+	if c, err := net.Dial("unix", d.pluginSocket); err == nil {
+		c.Close()
+		return remove(ctx)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	silent := logrus.New()
+	silent.SetOutput(io.Discard)
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		nobody := relay.Config{Agent: "/nonexistent", Patience: time.Millisecond, Capabilities: dockplugin.Capabilities(d.scope, false), Log: silent}
+		return ended(gctx, dockplugin.Serve(gctx, d.pluginSocket, relay.New(nobody)))
+	})
+	g.Go(func() error {
+		defer stop()
+		return remove(gctx)
+	})
+	return g.Wait()
 }

@@ -64,9 +64,9 @@ func command() *cli.Command {
 			{Name: "preflight", Usage: "check whether this host can run netplugin", Flags: o.hostFlags(), Action: func(ctx context.Context, cmd *cli.Command) error {
 				return preflight(ctx, o, cmd.Root().Writer)
 			}},
-			{Name: "cleanup", Usage: "remove everything netplugin has made on this host", Flags: append(o.hostFlags(),
+			{Name: "cleanup", Usage: "remove everything netplugin has made on this host", Flags: slices.Concat(o.hostFlags(), o.docker.flags(), []cli.Flag{
 				&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be removed"},
-			), Action: func(ctx context.Context, cmd *cli.Command) error {
+			}), Action: func(ctx context.Context, cmd *cli.Command) error {
 				return cleanup(ctx, o, cmd.Bool("dry-run"), cmd.Root().Writer)
 			}},
 		},

@@ -53,6 +53,9 @@ func cleanup(ctx context.Context, o *options, dryRun bool, w io.Writer) error {
 	if dryRun {
 		verb = "would remove"
 	}
+	if err := o.docker.cleanup(ctx, dryRun, func(what string) { fmt.Fprintln(w, verb, what) }); err != nil {
+		return err
+	}
 	if err := ovsd.Cleanup(ctx, ovsd.Config{OVSDB: o.ovsdb, Datapath: o.datapath}, dryRun, func(what string) {
 		fmt.Fprintln(w, verb, what)
 	}); err != nil {

@@ -415,3 +415,29 @@ func TestNothingLeaks(t *testing.T) {
 		})
 	})
 }
+
+// TestRemoveNetworks: a clean-up takes what agents have made, and nothing else.
+func TestRemoveNetworks(t *testing.T) {
+	w := newWorld(t)
+	w.network("net1", "10.1.1.0/24", "10.1.1.254")
+	w.eventually("docker network", func() bool { return w.engine.named("net1") != nil })
+	mine := dockerd.Network{Name: "mine", Driver: "netplugin", IPAMDriver: "netplugin", IPAMOptions: map[string]string{"network": "net1"}}
+	if _, err := w.engine.CreateNetwork(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	socketless := w.server
+	w.stop()
+	w.engine.use(socketless) // which answers still
+	for _, dryRun := range []bool{true, false} {
+		var said []string
+		if err := RemoveNetworks(t.Context(), w.engine, "netplugin", dryRun, func(what string) { said = append(said, what) }); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(said, []string{"docker network net1"}) || (w.engine.named("net1") != nil) != dryRun {
+			t.Errorf("dry run %t: said %v, network is there: %t", dryRun, said, w.engine.named("net1") != nil)
+		}
+	}
+	if w.engine.named("mine") == nil {
+		t.Error("a docker network made by hand has gone")
+	}
+}

@@ -47,6 +47,9 @@ func (h *Host) netmasterArgs() []string {
 		"netmaster", "--mode", c.Mode, "--netmode", c.NetMode, "--fwdmode", c.FwdMode,
 		"--internal-address", h.ControlIP() + ":9999", "--log-level", c.LogLevel,
 	}
+	if c.SharedDocker {
+		args = append(args, "--docknet-scope", "global")
+	}
 	if c.Store != StoreEmbedded {
 		return append(args, h.storeFlags()...)
 	}
@@ -77,6 +80,9 @@ func (h *Host) netpluginArgs() []string {
 	if c.DNS != "" {
 		args = append(args, "--dns", c.DNS)
 	}
+	if c.SharedDocker {
+		args = append(args, "--docknet-scope", "global")
+	}
 	if c.Relay {
 		args = append(args, "--docker-plugin-socket", "/run/contiv/docker-plugin.sock")
 	}
@@ -90,6 +96,7 @@ func (h *Host) etcdArgs() []string {
 		"--listen-client-urls", client + ",http://127.0.0.1:2379", "--advertise-client-urls", client,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 		"--initial-cluster", h.lab.initialCluster(), "--initial-cluster-state", "new",
+		"--enable-v2", // for Engines that share networks
 	}
 }
 

@@ -28,6 +28,9 @@ type Config struct {
 	Mode    string `json:"mode"`    // plugin mode of the daemons; default kubernetes, with an Engine docker
 	Docker  string `json:"docker"`  // Docker Engine of every host: none (default), 20 (the distribution's) or 28 (of scripts/dockerd)
 	DNS     string `json:"dns"`     // --dns of netplugin; default its own
+	// SharedDocker has the Engines, of version 20, share networks through the store, which
+	// must be etcd.
+	SharedDocker bool `json:"sharedDocker,omitempty"`
 	// Relay puts netplugin docker-relay between the Engines and the agents.
 	Relay bool `json:"relay,omitempty"`
 	// Bare brings up hosts with Open vSwitch only.
@@ -101,6 +104,8 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("%d routers: expected at most %d", len(c.Routers), MaxRouters)
 	case slices.ContainsFunc(c.Routers, func(r string) bool { return r != RouterFRR && r != RouterBIRD }):
 		return invalid("routers %v: expected %s or %s", c.Routers, RouterFRR, RouterBIRD)
+	case c.SharedDocker && (c.Docker != DockerPacked || c.Store != StoreEtcd):
+		return invalid("shared docker networks need docker %s and store %s", DockerPacked, StoreEtcd)
 	case c.Dir == "":
 		return invalid("the lab needs a directory")
 	}

@@ -78,7 +78,11 @@ func (h *Host) dockerArgs() []string {
 			program = binary
 		}
 	}
-	return []string{program, "--cgroup-parent", h.lab.cgroup() + "/" + h.Name}
+	args := []string{program, "--cgroup-parent", h.lab.cgroup() + "/" + h.Name}
+	if h.lab.cfg.SharedDocker {
+		args = append(args, "--cluster-store", fmt.Sprintf("etcd://%s:2379", h.lab.Masters()[0].ControlIP()), "--cluster-advertise", h.ControlIP()+":2376")
+	}
+	return args
 }
 
 // cgroup is where the containers of the lab are, below the root of every hierarchy. The

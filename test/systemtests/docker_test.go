@@ -150,6 +150,18 @@ func TestDocker(t *testing.T) {
 			c.netctl("net", "rm", "back")
 			c.networks("host1", "front/blue")
 			c.networks("host2", "front/blue")
+
+			host, err := c.Host("host2")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := host.StopDaemon(t.Context(), "netplugin", syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if out := c.run("host2", "netplugin cleanup"); !strings.Contains(out, "removed docker network front/blue") {
+				t.Errorf("netplugin cleanup says %q", out)
+			}
+			c.networks("host2")
 		})
 	}
 }
@@ -179,6 +191,10 @@ func dockersTalk(c dockers) {
 	c.pings("host1", "app", web)
 	c.container("host1", "near", "front")
 	c.pings("host1", "app", "near") // by name
+	c.eventually("a container of another host has a name", func() bool {
+		_, err := c.try("host1", "exec", "app", "ping", "-c", "1", "-w", "5", "base")
+		return err == nil
+	})
 	v6 := c.docker("host2", "inspect", "-f", "{{.NetworkSettings.Networks.front.GlobalIPv6Address}}", "base")
 	c.pings("host1", "app", v6)
 	c.container("host1", "blue2", "front/blue")

@@ -15,10 +15,16 @@ import (
 	"github.com/contiv/netplugin/test/systemtests/leftovers"
 )
 
-// TestQuickstart types what docs/quickstart.md says, line by line. Every command must
-// succeed.
-func TestQuickstart(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/quickstart.md"))
+// TestQuickstart types what docs/quickstart.md says.
+func TestQuickstart(t *testing.T) { typePage(t, "docs/quickstart.md") }
+
+// TestDockerQuickstart types what docs/docker.md says.
+func TestDockerQuickstart(t *testing.T) { typePage(t, "docs/docker.md") }
+
+// typePage types the commands of a page, line by line. Every one must succeed.
+func typePage(t *testing.T, name string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
 		t.Fatal(err)
 	}
