@@ -3,10 +3,6 @@ package api_test
 import (
 	"context"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -135,42 +131,4 @@ func TestMuteAgent(t *testing.T) {
 	<-asked
 	play(t, base, []exchange{{"POST", bgpPath + "h2/", `{"hostname":"h2","routerip":"10.1.1.1/24"}`, 200, `~h2`}, remove(bgpPath, "h1")})
 	_ = g.Wait()
-}
-
-// TestDefectTable checks that every test docs/defects-control-plane.md names exists.
-func TestDefectTable(t *testing.T) {
-	const root = "../.."
-	table, err := os.ReadFile(root + "/docs/defects-control-plane.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
-	for _, dir := range []string{"netmaster", "netplugin", "contivmodel", "objdb", "cmd"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ os.DirEntry, err error) error {
-			if strings.HasSuffix(path, ".txtar") {
-				known[filepath.Base(path)] = true
-			}
-			if err != nil || !strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			for _, m := range declared.FindAllSubmatch(text, -1) {
-				known[string(m[1])] = true
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	named := regexp.MustCompile("`((?:Test|Fuzz|Benchmark)\\w+|\\w+\\.txtar)`").FindAllSubmatch(table, -1)
-	if len(named) < 50 {
-		t.Errorf("the table names %d tests", len(named))
-	}
-	for _, m := range named {
-		if !known[string(m[1])] {
-			t.Errorf("there is no %s", m[1])
-		}
-	}
 }

@@ -3,9 +3,10 @@
 //   - imports point one way (docs/architecture.md, "Where things live");
 //   - libraries of the outside world are used where their knowledge belongs, and
 //     nowhere else;
-//   - nothing but a command ends the process, and nothing but a test sleeps.
+//   - nothing but a command ends the process, and nothing but a test sleeps;
+//   - the tests that the documents name exist.
 //
-// It reads the source below the working directory and prints one line for each breach.
+// It reads the source and documents below the working directory and prints one line for each breach.
 package main
 
 import (
@@ -14,15 +15,19 @@ import (
 )
 
 func main() {
-	findings, err := check(".")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "housecheck:", err)
-		os.Exit(2)
+	breaches := 0
+	for _, rule := range []func(string) ([]string, error){check, checkDocs} {
+		findings, err := rule(".")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "housecheck:", err)
+			os.Exit(2)
+		}
+		for _, f := range findings {
+			fmt.Println(f)
+		}
+		breaches += len(findings)
 	}
-	for _, f := range findings {
-		fmt.Println(f)
-	}
-	if len(findings) > 0 {
+	if breaches > 0 {
 		os.Exit(1)
 	}
 }
