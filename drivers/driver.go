@@ -114,6 +114,13 @@ type Driver interface {
 	// SetService declares a service for the containers of a tenant, or of all.
 	SetService(Service)
 	RemoveService(id string)
+	// SetAllowSet declares what connections are allowed, for guards to refer to.
+	SetAllowSet(AllowSet)
+	RemoveAllowSet(id string)
+	// SetGuard holds an endpoint of this host to sets of what is allowed, besides the
+	// rules of its tenant: what either denies is denied.
+	SetGuard(Guard)
+	RemoveGuard(endpointID string)
 	// SetSpeaker declares the BGP speaker of this host, which announces its containers
 	// on VLAN networks, and whose routes lead them to the outside; nil for none.
 	SetSpeaker(*bgp.Config)
@@ -128,7 +135,8 @@ type Driver interface {
 	Detach(ctx context.Context, endpointID string) error
 	// Attachments lists the ports handed out.
 	Attachments() []Attachment
-	// Realised waits until the switch forwards for an attached endpoint of this host.
+	// Realised waits until the switch forwards for an attached endpoint of this host,
+	// and holds it to what its guard says.
 	Realised(ctx context.Context, endpointID string) error
 
 	// Ready returns nil when everything declared is in the switch, or what is missing.

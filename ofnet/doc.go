@@ -14,6 +14,7 @@
 //	dns        what containers ask name servers goes by way of the agent
 //	service    connections to a service go to one of its providers, and back
 //	route      which endpoint has the destination address?        (routing modes)
+//	guard      is the endpoint held to what is allowed? (before the rules)
 //	policy     do the rules allow it? (before or after the route)
 //	reject     the agent answers what is not wanted, at a bounded rate
 //	hop        is it another network? then one hop less to live   (routing modes)

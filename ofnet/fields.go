@@ -64,6 +64,7 @@ const (
 	featureCountIn  // learned: packets from a provider
 	featureAffinity // learned: the provider a client is to get again
 	featureHost
+	featureGuard
 )
 
 // A cookie is round (16 bits) | feature (8) | 7 zero bits | learned (1) | object (32). The round

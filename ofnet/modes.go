@@ -30,6 +30,9 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	p.next, p.filtered = p.filtered, tableServiceReply
 	p.policy.byAddress = !set.Routing
 	p.features = append(p.features, p.policy, service{}, rejecter{})
+	if set.Guards {
+		p.features = append(p.features, guards{})
+	}
 	p.entry, p.sent = tableNeighbour, tableService
 	if set.DNS.Rate != 0 {
 		p.sent = tableDNS

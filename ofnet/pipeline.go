@@ -21,6 +21,8 @@ type Settings struct {
 	Round      uint16 // goes into cookies
 	// Host is how containers and the host reach each other; zero when they do not.
 	Host HostAccess
+	// Guards makes room for endpoints that are held to AllowSets.
+	Guards bool
 	// DNS hands the agent what containers of this host ask name servers by UDP.
 	DNS DNSSettings
 }

@@ -103,6 +103,7 @@ func TestGoldenFlows(t *testing.T) {
 	names := DNSSettings{Rate: 1000, Port: testDNSPort}
 	rd := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, DNS: names})
 	vd := newPipeline(t, Settings{Encap: VLAN, Round: 1, DNS: names})
+	g := guardedBridges(t)["vrouter"].p
 	open := newPipeline(t, Settings{Encap: VXLAN, TunnelPort: testTunnelPort, Round: 1, AllowSpoofing: true})
 	for _, c := range []struct {
 		name  string
@@ -116,6 +117,18 @@ func TestGoldenFlows(t *testing.T) {
 		{"vrouter_endpoint_remote", r, r.Endpoint(remote1)},
 		{"vrouter_endpoint_qos", r, r.Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46}))},
 		{"vlan_endpoint_rate_only", v, v.Endpoint(limited(vl1, QoS{Rate: 1000}))},
+		{"guards_vrf", g, g.VRF(VRFPolicy{VRF: 1, Generation: 0x1234567, GuardsOnly: true})},
+		{"guards_guard", g, g.Guard(Guard{Endpoint: local1, In: 16, Out: 17})},
+		{"guards_allow", g, g.AllowSet(AllowSet{ID: "web", Number: 16, Allows: []Allow{
+			{},
+			{Peers: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}},
+			{Ports: []PortRange{{Proto: 6, Low: 80, High: 95}, {Proto: 132, High: 65535}}},
+			{
+				Peers: []netip.Prefix{netip.MustParsePrefix("10.1.1.1/32"), netip.MustParsePrefix("10.1.1.2/32"), netip.MustParsePrefix("10.1.1.3/32"), netip.MustParsePrefix("::/0")},
+				Ports: []PortRange{{Proto: 6, Low: 80, High: 82}, {Proto: 17, Low: 53, High: 53}},
+			},
+		}})},
+		{"guards_own_node", g, g.OwnNode([]Endpoint{local2}, []netip.Addr{addr("192.168.60.10"), addr("2001:db8:60::10")})},
 		{"vlan_fixed", v, v.Fixed()},
 		{"vlan_network", v, v.Network(vlNet1)},
 		{"vlan_endpoint_local", v, v.Endpoint(vl1)},

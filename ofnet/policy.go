@@ -2,7 +2,6 @@ package ofnet
 
 import (
 	"fmt"
-	"hash/fnv"
 	"net/netip"
 
 	of "github.com/contiv/netplugin/libopenflow"
@@ -31,6 +30,9 @@ type VRFPolicy struct {
 	// Generation names the rules that there are: 31 bits, another number for other
 	// rules. A connection admitted under another generation is judged again.
 	Generation uint32
+	// GuardsOnly says that there are no rules: only connections of guarded endpoints
+	// are tracked.
+	GuardsOnly bool
 }
 
 // RuleSet sums rules up.
@@ -49,17 +51,13 @@ func (s *RuleSet) Remove(r Rule) { s.n, s.sum = s.n-1, s.sum-r.fingerprint() }
 func (s *RuleSet) Empty() bool { return s.n == 0 }
 
 // Generation is a number for the rules, whatever the order they were added in.
-func (s *RuleSet) Generation() uint32 { return uint32(s.sum>>33) | 1 }
+func (s *RuleSet) Generation() uint32 { return generation(s.sum) }
+
+func generation(sum uint64) uint32 { return uint32(sum>>33) | 1 }
 
 func (r Rule) fingerprint() uint64 {
 	r.ID = "" // does not matter to verdicts
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%+v", r)
-	// FNV's high bits hardly depend on the last bytes: spread them (splitmix64).
-	x := h.Sum64()
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return Fingerprint(fmt.Sprintf("%+v", r))
 }
 
 // policy holds connections to the rules of their VRF, with the switch's connection
@@ -94,6 +92,14 @@ func (f policy) tables() []table {
 	return t
 }
 
+// judge is where new connections go.
+func (policy) judge(p *Pipeline) table {
+	if p.set.Guards {
+		return tableGuardOut
+	}
+	return tableGroupSource
+}
+
 // groups is where the groups of sender and receiver are known.
 func (f policy) afterSource() table {
 	if f.byAddress {
@@ -116,7 +122,7 @@ func (f policy) fixed(p *Pipeline) []row {
 		{tableState, prioNormal, state(tracked | of.CTEst | of.CTReply).With(denied), drop},
 		{tableState, prioNormal, state(tracked | of.CTRel).With(admitted), next},
 		{tableState, prioNormal, state(tracked | of.CTRel).With(denied), drop},
-		{tableState, prioMiss, of.NewMatch(), goTo(p.to(tableGroupSource))},
+		{tableState, prioMiss, of.NewMatch(), goTo(p.to(f.judge(p)))},
 		{tableGroupSource, prioGuard, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(f.afterSource()))},
 		{tableGroupSource, prioMiss, of.NewMatch(), goTo(p.to(f.afterSource()))},
 	}
@@ -179,7 +185,11 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 func (f policy) vrf(p *Pipeline, v VRFPolicy) []row {
 	mark := v.Generation << markShift
 	m := of.NewMatch().Reg(regVRF, uint32(v.VRF))
-	track := apply(of.NewActions().SetReg(regMark, mark).CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(tableState)}))
+	known := of.NewActions().SetReg(regMark, mark)
+	track := trackConnection(p, known)
+	if v.GuardsOnly {
+		track = applyGoto(known, p.to(tableGuard))
+	}
 	const established = of.CTTracked | of.CTEst
 	return []row{
 		{tableTrack, prioNormal, m.IP(), track},
@@ -189,6 +199,11 @@ func (f policy) vrf(p *Pipeline, v VRFPolicy) []row {
 			goTo(p.to(p.filtered)),
 		},
 	}
+}
+
+// trackConnection looks the connection up.
+func trackConnection(p *Pipeline, a of.Actions) of.Instructions {
+	return apply(a.CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(tableState)}))
 }
 
 // rule gives a row for each family that the rule is about. Groups are numbers in

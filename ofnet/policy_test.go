@@ -309,27 +309,9 @@ func TestPolicyAndConnections(t *testing.T) {
 			defer conn.Close()
 			sw.Appctl("dpctl/flush-conntrack")               // bridges share it
 			client, server := b.endpoints[1], b.endpoints[2] // groups 1 and 2
-			passes := func(from, to Endpoint, srcPort, dstPort uint16) bool {
-				t.Helper()
-				before := passed(t, sw, conn, b.p)
-				dst := to.MAC
-				if mode == "vrouter" {
-					dst = RouterMAC
-				}
-				err := conn.PacketOut(&of.PacketOut{
-					InPort: from.Port, Buffer: of.NoBuffer, Data: udp(t, from, to, dst, srcPort, dstPort),
-					Actions: of.NewActions().Output(of.PortTable),
-				})
-				if err == nil {
-					err = conn.Barrier(t.Context())
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				return passed(t, sw, conn, b.p) > before
-			}
-			ask := func() bool { return passes(client, server, 1000, 53) }
-			answer := func() bool { return passes(server, client, 53, 1000) }
+			w := wire{t, sw, conn, b.p}
+			ask := func() bool { return w.passes(client, server, 1000, 53) }
+			answer := func() bool { return w.passes(server, client, 53, 1000) }
 			check := func(step string, wantAsk, wantAnswer bool) {
 				t.Helper()
 				if got := ask(); got != wantAsk {
@@ -363,6 +345,35 @@ func TestPolicyAndConnections(t *testing.T) {
 			check("no rules again", true, true)
 		})
 	}
+}
+
+// wire sends packets of endpoints into a bridge.
+type wire struct {
+	t    *testing.T
+	sw   *ovstest.Switch
+	conn *ofctrl.Conn
+	p    *Pipeline
+}
+
+// passes sends a UDP packet and reports whether policy has let it through.
+func (w wire) passes(from, to Endpoint, srcPort, dstPort uint16) bool {
+	w.t.Helper()
+	before := passed(w.t, w.sw, w.conn, w.p)
+	dst := to.MAC
+	if w.p.set.Routing {
+		dst = RouterMAC
+	}
+	err := w.conn.PacketOut(&of.PacketOut{
+		InPort: from.Port, Buffer: of.NoBuffer, Data: udp(w.t, from, to, dst, srcPort, dstPort),
+		Actions: of.NewActions().Output(of.PortTable),
+	})
+	if err == nil {
+		err = w.conn.Barrier(w.t.Context())
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return passed(w.t, w.sw, w.conn, w.p) > before
 }
 
 // passed counts the packets that policy has let through.

@@ -34,7 +34,12 @@ const (
 	tableRoute
 	tableExternal
 	tableTrack
+	tableGuard
 	tableState
+	tableGuardOut
+	tableAllowOut
+	tableGuardIn
+	tableAllowIn
 	tableGroupSource
 	tableGroupDest
 	tablePolicy
@@ -57,7 +62,8 @@ var tableNames = [numTables]string{
 	"classify", "uplink", "host-in", "host-check", "host-track", "host-deliver",
 	"source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
 	"service", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count",
-	"service-back", "service-out", "route", "external", "track", "state", "group-source", "group-dest", "policy", "deny",
+	"service-back", "service-out", "route", "external", "track",
+	"guard", "state", "guard-out", "allow-out", "guard-in", "allow-in", "group-source", "group-dest", "policy", "deny",
 	"reject", "reject-back", "reject-out", "service-reply", "hop", "deliver", "uplink-out", "mac", "switch", "host-out", "host-emit",
 }
 

@@ -111,6 +111,29 @@ func Run(t *testing.T, env Env) {
 		}
 		detach(t, d, ep.ID)
 	})
+	t.Run("a guarded endpoint is realised, whatever is declared first", func(t *testing.T) {
+		d := start(t, env)
+		ep := Endpoint(1)
+		set := drivers.AllowSet{ID: "in", Allows: []ofnet.Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("10.1.1.0/24")}}}}
+		for _, steps := range [][]func(){
+			{func() { d.SetAllowSet(set) }, func() { d.SetGuard(drivers.Guard{EndpointID: ep.ID, In: set.ID, Out: "undeclared"}) }, func() { d.SetEndpoint(ep) }},
+			{func() { d.SetEndpoint(ep) }, func() { d.SetGuard(drivers.Guard{EndpointID: ep.ID, In: set.ID}) }, func() { d.SetAllowSet(set) }},
+		} {
+			for _, step := range steps {
+				step()
+			}
+			attach(t, d, ep.ID, env.Netns(t))
+			if err := d.Realised(long(t), ep.ID); err != nil {
+				t.Error(err)
+			}
+			detach(t, d, ep.ID)
+			d.RemoveAllowSet(set.ID)
+			d.RemoveGuard(ep.ID)
+		}
+		if err := d.Flushed(long(t)); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("an attachment keeps what it was made for", func(t *testing.T) {
 		d := start(t, env)
 		netns := env.Netns(t)

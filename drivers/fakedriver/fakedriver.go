@@ -24,6 +24,8 @@ type Driver struct {
 	endpoints map[string]drivers.Endpoint
 	rules     map[string]drivers.Rule
 	services  map[string]drivers.Service
+	sets      map[string]drivers.AllowSet
+	guards    map[string]drivers.Guard
 	speaker   *bgp.Config
 	attached  map[string]drivers.Attachment
 	complete  bool
@@ -39,7 +41,8 @@ var _ drivers.Driver = (*Driver)(nil)
 func New() *Driver {
 	return &Driver{
 		networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		rules: map[string]drivers.Rule{}, services: map[string]drivers.Service{}, attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
+		rules: map[string]drivers.Rule{}, services: map[string]drivers.Service{},
+		sets: map[string]drivers.AllowSet{}, guards: map[string]drivers.Guard{}, attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
 	}
 }
 
@@ -92,6 +95,18 @@ func (d *Driver) RemoveService(id string) { d.with(func() { delete(d.services, i
 
 // RuleHits implements drivers.Driver: nothing is judged in memory.
 func (d *Driver) RuleHits(context.Context) (map[string]drivers.Hits, error) { return nil, nil }
+
+// SetAllowSet implements drivers.Driver.
+func (d *Driver) SetAllowSet(s drivers.AllowSet) { d.with(func() { d.sets[s.ID] = s }) }
+
+// RemoveAllowSet implements drivers.Driver.
+func (d *Driver) RemoveAllowSet(id string) { d.with(func() { delete(d.sets, id) }) }
+
+// SetGuard implements drivers.Driver.
+func (d *Driver) SetGuard(g drivers.Guard) { d.with(func() { d.guards[g.EndpointID] = g }) }
+
+// RemoveGuard implements drivers.Driver.
+func (d *Driver) RemoveGuard(endpointID string) { d.with(func() { delete(d.guards, endpointID) }) }
 
 // ServiceCounts implements drivers.Driver: nothing is exchanged in memory.
 func (d *Driver) ServiceCounts(context.Context) ([]drivers.ServiceCount, error) { return nil, nil }
@@ -216,6 +231,8 @@ type State struct {
 	Endpoints map[string]drivers.Endpoint
 	Rules     map[string]drivers.Rule
 	Services  map[string]drivers.Service
+	AllowSets map[string]drivers.AllowSet
+	Guards    map[string]drivers.Guard
 	Speaker   *bgp.Config
 	Complete  bool
 }
@@ -224,5 +241,5 @@ type State struct {
 func (d *Driver) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Rules: maps.Clone(d.rules), Services: maps.Clone(d.services), Speaker: d.speaker, Complete: d.complete}
+	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Rules: maps.Clone(d.rules), Services: maps.Clone(d.services), AllowSets: maps.Clone(d.sets), Guards: maps.Clone(d.guards), Speaker: d.speaker, Complete: d.complete}
 }

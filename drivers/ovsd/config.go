@@ -59,6 +59,8 @@ type Config struct {
 	Uplinks   []string   // interfaces of the VLAN bridge
 	// AllowSpoofing lets containers send under addresses that are not theirs.
 	AllowSpoofing bool
+	// Guards makes room for guards; without it they are not heeded.
+	Guards bool
 	// NameServer is given what containers ask name servers; nil: they ask whom they will.
 	NameServer drivers.NameServer
 	DNSRate    uint32 // queries per second of a container by UDP; 1000 when 0

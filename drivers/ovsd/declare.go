@@ -69,7 +69,9 @@ func (d *Driver) RemoveEndpoint(id string) {
 		s.sw.Remove("ep/" + id)
 	}
 	d.reachable(id)
+	d.refreshGuard(id)
 	if infra {
+		d.refreshOwnNode()
 		d.wantRepair()
 	}
 	d.moved(id, place{})
@@ -83,9 +85,8 @@ func (d *Driver) RemoveEndpoint(id string) {
 func (d *Driver) Complete() {
 	d.mu.Lock()
 	d.complete = true
-	for tenant := range d.ruleSets {
-		d.refreshPolicy(tenant)
-	}
+	d.refreshPolicies()
+	d.broadcast()
 	if d.router.wanted != nil {
 		d.sides[ofnet.VLAN].sw.HoldRoutes()
 	}
@@ -106,7 +107,7 @@ func (d *Driver) rebuild() {
 	for _, s := range d.sides {
 		s.pipeline, s.modeErr = ofnet.NewPipeline(ofnet.Settings{
 			Encap: s.encap, Routing: d.global.FwdMode == "routing", ARPFlood: d.global.ARPMode == "flood",
-			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, DNS: d.dnsSettings(), Host: d.hostAccess(),
+			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, Guards: d.cfg.Guards, DNS: d.dnsSettings(), Host: d.hostAccess(),
 		})
 		if s.pipeline == nil {
 			s.sw.RemoveAll()
@@ -124,9 +125,8 @@ func (d *Driver) rebuild() {
 	for id := range d.rules {
 		d.refreshRule(id)
 	}
-	for tenant := range d.ruleSets {
-		d.refreshPolicy(tenant)
-	}
+	d.refreshGuards()
+	d.refreshPolicies()
 	d.refreshServices()
 	for _, s := range d.sides {
 		d.refreshHostPort(s)
@@ -168,6 +168,7 @@ func (d *Driver) refreshEndpoint(id string) {
 	}
 	d.reachable(id)
 	port := d.ports[id]
+	d.refreshGuard(id)
 	d.noteForAnnouncement(e, port)
 	d.refreshGroupVLAN(e, port != 0)
 	if e.Local != (port != 0) || (!e.Local && e.Network.Encap == ofnet.VXLAN && !e.VTEP.IsValid()) {
@@ -176,10 +177,15 @@ func (d *Driver) refreshEndpoint(id string) {
 		return
 	}
 	d.moved(id, place{network: e.Network.ID, port: port, vtep: e.VTEP})
-	s.sw.Set("ep/"+id, s.pipeline.Endpoint(d.withHost(ofnet.Endpoint{
-		ID: id, Encap: e.Network.Encap, VRF: d.vrf(e.Network.Tenant), Tag: e.Network.Tag, VNI: e.Network.VNI,
-		Group: e.Group, Policed: d.ruleSets[e.Network.Tenant] != nil, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: port, VTEP: e.VTEP, QoS: e.QoS,
-	}, e.Network)))
+	s.sw.Set("ep/"+id, s.pipeline.Endpoint(d.asEndpoint(e)))
+}
+
+// asEndpoint is an endpoint as the pipeline sees it. The caller holds mu.
+func (d *Driver) asEndpoint(e drivers.Endpoint) ofnet.Endpoint {
+	return d.withHost(ofnet.Endpoint{
+		ID: e.ID, Encap: e.Network.Encap, VRF: d.vrf(e.Network.Tenant), Tag: e.Network.Tag, VNI: e.Network.VNI,
+		Group: e.Group, Policed: d.policed(e.Network.Tenant), MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: d.ports[e.ID], VTEP: e.VTEP, QoS: e.QoS,
+	}, e.Network)
 }
 
 func (d *Driver) refreshUplinks(links []ofnet.Uplink) {

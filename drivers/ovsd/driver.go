@@ -51,6 +51,7 @@ type Driver struct {
 	rules     map[string]drivers.Rule
 	ruleSets  map[string]*ofnet.RuleSet // by tenant; none is empty
 	services  services
+	guards    guards
 	room      *dnsRoom // nil without a name server
 	router    *router
 	groupTags groupVLANs
@@ -89,7 +90,7 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d := &Driver{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		ports: map[string]uint32{}, reach: newHostReach(), vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(),
+		ports: map[string]uint32{}, reach: newHostReach(), vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(), guards: newGuards(),
 		changed: make(chan struct{}), repair: make(chan struct{}, 1),
 		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg), groupTags: newGroupVLANs(),
 	}
@@ -380,7 +381,9 @@ func (d *Driver) Realised(ctx context.Context, endpointID string) error {
 			return errs.New(errs.Invalid, "endpoint %s: %w", endpointID, modeErr)
 		}
 		if known && attached && s != nil && d.tagged(endpointID) {
-			return s.sw.Settled(ctx, "ep/"+endpointID)
+			if owners, ok := d.guardOwners(endpointID); ok {
+				return settled(ctx, s.sw, owners)
+			}
 		}
 		select {
 		case <-changed:

@@ -80,12 +80,29 @@ func (d *Driver) refreshPolicy(tenant string) {
 	}
 	set := d.ruleSets[tenant]
 	for _, s := range d.sides {
-		if s.pipeline == nil || set == nil {
+		if s.pipeline == nil || !d.policed(tenant) {
 			s.sw.Remove("vrf/" + tenant)
 			continue
 		}
-		s.sw.Set("vrf/"+tenant, s.pipeline.VRF(ofnet.VRFPolicy{VRF: d.vrf(tenant), Generation: set.Generation()}))
+		s.sw.Set("vrf/"+tenant, s.pipeline.VRF(ofnet.VRFPolicy{
+			VRF: d.vrf(tenant), Generation: set.GenerationWith(d.guardSum(tenant)), GuardsOnly: set == nil,
+		}))
 	}
+}
+
+func (d *Driver) refreshPolicies() {
+	for tenant := range d.ruleSets {
+		d.refreshPolicy(tenant)
+	}
+	for tenant := range d.guards.tenants {
+		d.refreshPolicy(tenant)
+	}
+}
+
+// policed reports whether connections of a tenant are subject to rules or guards. The
+// caller holds mu.
+func (d *Driver) policed(tenant string) bool {
+	return d.ruleSets[tenant] != nil || len(d.guards.tenants[tenant]) > 0
 }
 
 // refreshTenant renews the flows of a tenant's endpoints, which depend on whether there

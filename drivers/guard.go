@@ -1,0 +1,27 @@
+package drivers
+
+import (
+	"slices"
+
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// AllowSet lists connections that are allowed, in one direction.
+type AllowSet struct {
+	ID     string
+	Out    bool // for connections that endpoints open; else for those to them
+	Allows []ofnet.Allow
+}
+
+// Equal reports whether two declarations say the same.
+func (s AllowSet) Equal(o AllowSet) bool {
+	return s.ID == o.ID && s.Out == o.Out && slices.EqualFunc(s.Allows, o.Allows, ofnet.Allow.Equal)
+}
+
+// Guard names the sets for connections to an endpoint, and for those that it opens. An
+// empty name allows everything; a set that is not declared, nothing. What endpoints
+// exchange with their own host is always allowed.
+type Guard struct {
+	EndpointID string
+	In, Out    string
+}

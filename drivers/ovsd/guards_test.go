@@ -1,0 +1,71 @@
+package ovsd
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// guardTraffic holds a live TCP connection to guards at either end.
+func guardTraffic(t *testing.T, d *Driver, client, server container) {
+	const brief, long = 200 * time.Millisecond, 20 * time.Second
+	allow := func(id string, out bool, allows ...ofnet.Allow) {
+		d.SetAllowSet(drivers.AllowSet{ID: id, Out: out, Allows: allows})
+	}
+	hold := func(c container, in, out string) {
+		t.Helper()
+		d.SetGuard(drivers.Guard{EndpointID: c.ep.ID, In: in, Out: out})
+		ready(t, d)
+	}
+	lives := func(when string, conn net.Conn) {
+		t.Helper()
+		if !exchanged(t, conn, long) {
+			t.Errorf("%s: the connection does not live", when)
+		}
+	}
+	ends := func(conn net.Conn) {
+		t.Helper()
+		// The datapath has its own copy of flows, and renews it a moment later.
+		eventually(t, func() bool { return !exchanged(t, conn, brief) })
+	}
+	allow("none-in", false)
+	allow("none-out", true)
+	allow("web-in", false, ofnet.Allow{Ports: []ofnet.PortRange{{Proto: 6, Low: 79, High: 80}}})
+	allow("other-in", false, ofnet.Allow{Ports: []ofnet.PortRange{{Proto: 6, Low: 81, High: 90}}})
+	// As containers are: known to be guarded before they are held to anything.
+	hold(client, "", "")
+	hold(server, "", "")
+	conn := connect(t, client, server)
+	lives("nobody is held to anything", conn)
+	hold(client, "none-in", "")
+	lives("nobody may ask the client", conn)
+	hold(server, "web-in", "none-out")
+	lives("the server may be asked for this", conn)
+	hold(server, "other-in", "none-out")
+	ends(conn)
+	hold(server, "web-in", "")
+	lives("the server may be asked for this again", conn)
+	hold(client, "", "none-out")
+	ends(conn)
+	hold(client, "", "")
+	lives("the client may ask", conn)
+	allow("web-in", false)
+	ready(t, d)
+	ends(conn)
+	for _, c := range []container{client, server} {
+		d.RemoveGuard(c.ep.ID)
+	}
+	for _, id := range []string{"none-in", "none-out", "web-in", "other-in"} {
+		d.RemoveAllowSet(id)
+	}
+	ready(t, d)
+	lives("all guards are gone", conn)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if g := d.guards; len(g.declared)+len(g.sets)+len(g.tenants)+len(g.of)+len(g.numbers)+len(g.taken) != 0 {
+		t.Errorf("left: %+v", g)
+	}
+}

@@ -1,0 +1,228 @@
+package ofnet
+
+import (
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// guards hold connections of single endpoints of this host to sets of what is allowed,
+// before the rules of their VRF are asked; each may deny. They use the connection
+// tracking of the rules: an admitted connection is committed once, after both.
+//
+//	guard      VRF without rules: is one of the two ends guarded? look the connection up
+//	guard-out  which set holds for the sender?
+//	allow-out  does it allow this?
+//	guard-in   which set holds for the receiver?
+//	allow-in   does it allow this?
+//
+// A set is a number in a register, so its flows do not depend on how many endpoints it
+// holds for. Where peers and ports would multiply, they are clauses of a conjunction.
+type guards struct{ noRows }
+
+// regSet holds the number of the set between two tables.
+const regSet = regScratch
+
+func (guards) id() uint8 { return featureGuard }
+
+func (guards) tables() []table {
+	return []table{tableGuard, tableGuardOut, tableAllowOut, tableGuardIn, tableAllowIn}
+}
+
+func (guards) fixed(p *Pipeline) []row {
+	deny := goTo(p.to(tableDeny))
+	return []row{
+		{tableGuard, prioMiss, of.NewMatch(), goTo(p.to(p.filtered))},
+		{tableGuardOut, prioMiss, of.NewMatch(), goTo(p.to(tableGuardIn))},
+		{tableAllowOut, prioMiss, of.NewMatch(), deny},
+		{tableGuardIn, prioMiss, of.NewMatch(), goTo(p.to(tableGroupSource))},
+		{tableAllowIn, prioMiss, of.NewMatch(), deny},
+	}
+}
+
+// Guard returns the flows that hold an endpoint to its sets. The receiver is told by its
+// MAC address, which is there in every mode by now, whatever its IP address is.
+func (p *Pipeline) Guard(g Guard) Program {
+	e := g.Endpoint
+	if !e.Local() || !p.set.Guards {
+		return Program{}
+	}
+	from := of.NewMatch().InPort(e.Port)
+	to := of.NewMatch().Reg(regVRF, uint32(e.VRF)).EthDst(e.MAC)
+	track := trackConnection(p, of.NewActions())
+	rows := []row{
+		{tableGuard, prioNormal, from.IP(), track},
+		{tableGuard, prioNormal, from.IPv6(), track},
+		{tableGuard, prioNormal, to.IP(), track},
+		{tableGuard, prioNormal, to.IPv6(), track},
+	}
+	if g.Out != 0 {
+		rows = append(rows, row{tableGuardOut, prioNormal, from, applyGoto(of.NewActions().SetReg(regSet, g.Out), p.to(tableAllowOut))})
+		if p.set.DNS.Rate != 0 { // the agent's name server is not asked past the set
+			rows = append(rows, row{tableDNS, prioGuard, from, goTo(p.to(tableService))})
+		}
+	}
+	if g.In != 0 {
+		rows = append(rows, row{tableGuardIn, prioNormal, to, applyGoto(of.NewActions().SetReg(regSet, g.In), p.to(tableAllowIn))})
+	}
+	return Program{Late: true, Flows: p.place(guards{}, e.ID, rows)}
+}
+
+// OwnNode returns the flows that let guarded endpoints and their own host talk: by an
+// endpoint that is the host's, and by the host's addresses.
+func (p *Pipeline) OwnNode(hostEndpoints []Endpoint, addrs []netip.Addr) Program {
+	if !p.set.Guards {
+		return Program{}
+	}
+	var rows []row
+	for _, e := range hostEndpoints {
+		if !e.Local() {
+			continue
+		}
+		to := of.NewMatch().Reg(regVRF, uint32(e.VRF)).EthDst(e.MAC)
+		rows = append(rows,
+			row{tableGuardOut, prioDrop, to, goTo(p.to(tableGuardIn))},
+			row{tableGuardIn, prioDrop, of.NewMatch().InPort(e.Port), goTo(p.to(tableGroupSource))})
+	}
+	for _, a := range addrs {
+		rows = append(rows, row{tableGuardOut, prioDrop, of.NewMatch().Dst(host(a)), goTo(p.to(tableGuardIn))})
+	}
+	return Program{Flows: dedupe(p.place(guards{}, "own-node", rows))}
+}
+
+// AllowSet returns the flows of a set.
+func (p *Pipeline) AllowSet(s AllowSet) Program {
+	if !p.set.Guards {
+		return Program{}
+	}
+	b := allowRows{set: s, mine: of.NewMatch().Reg(regSet, s.Number), table: tableAllowIn, do: goTo(p.to(tableGroupSource)), clauses: map[of.Match]of.Actions{}}
+	if s.Out {
+		b.table, b.do = tableAllowOut, goTo(p.to(tableGuardIn))
+	}
+	for i, a := range s.Allows {
+		b.add(uint32(i+1), a)
+	}
+	for _, m := range b.order {
+		b.rows = append(b.rows, row{b.table, prioGeneral, m, apply(b.clauses[m])})
+	}
+	return Program{Flows: dedupe(p.place(guards{}, s.ID, b.rows))}
+}
+
+// allowRows collects the rows of a set.
+type allowRows struct {
+	set   AllowSet
+	mine  of.Match
+	table table
+	do    of.Instructions
+	rows  []row
+	// The conjunctions that a match is a clause of. Their numbers are the set's own,
+	// since each of their rows matches the set.
+	clauses map[of.Match]of.Actions
+	order   []of.Match
+}
+
+func (b *allowRows) add(number uint32, a Allow) {
+	peers := map[bool][]of.Match{} // by family
+	for _, p := range a.Peers {
+		peers[p.Addr().Is6()] = append(peers[p.Addr().Is6()], b.peer(p))
+	}
+	switch {
+	case len(a.Peers) == 0 && len(a.Ports) == 0:
+		b.pass(prioNormal, b.mine)
+	case len(a.Ports) == 0:
+		for _, six := range []bool{false, true} {
+			for _, m := range peers[six] {
+				b.pass(prioNormal, m)
+			}
+		}
+	case len(a.Peers) == 0:
+		for i := range families {
+			b.product([]of.Match{b.family(i == 1)}, a.Ports)
+		}
+	default:
+		conjunction := false
+		for _, six := range []bool{false, true} {
+			n, m := len(peers[six]), countPorts(a.Ports)
+			if n*m <= n+m+1 {
+				b.product(peers[six], a.Ports)
+				continue
+			}
+			conjunction = true
+			for _, peer := range peers[six] {
+				b.clause(peer, number, 0)
+			}
+			for port := range b.ports(b.family(six), a.Ports) {
+				b.clause(port, number, 1)
+			}
+		}
+		if conjunction {
+			b.pass(prioGeneral, b.mine.ConjID(number))
+		}
+	}
+}
+
+func (b *allowRows) pass(priority uint16, m of.Match) {
+	b.rows = append(b.rows, row{b.table, priority, m, b.do})
+}
+
+func (b *allowRows) product(peers []of.Match, ports []PortRange) {
+	for _, peer := range peers {
+		for m := range b.ports(peer, ports) {
+			b.pass(prioNormal, m)
+		}
+	}
+}
+
+func (b *allowRows) clause(m of.Match, number uint32, clause uint8) {
+	if _, ok := b.clauses[m]; !ok {
+		b.order = append(b.order, m)
+	}
+	b.clauses[m] = b.clauses[m].Conjunction(number, clause, 2)
+}
+
+func (b *allowRows) family(six bool) of.Match {
+	if six {
+		return b.mine.IPv6()
+	}
+	return b.mine.IP()
+}
+
+// peer matches the other end. Unlike a field match, it does so for /0.
+func (b *allowRows) peer(p netip.Prefix) of.Match {
+	switch {
+	case p.Bits() == 0:
+		return b.family(p.Addr().Is6())
+	case b.set.Out:
+		return b.mine.Dst(p)
+	}
+	return b.mine.Src(p)
+}
+
+// ports yields m narrowed to each of the ranges.
+func (b *allowRows) ports(m of.Match, ranges []PortRange) func(func(of.Match) bool) {
+	return func(yield func(of.Match) bool) {
+		for _, r := range ranges {
+			_, dst := portFields(r.Proto)
+			for _, port := range r.masked() {
+				narrowed := m.IPProto(r.Proto)
+				switch port.mask {
+				case 0:
+				case 0xffff:
+					narrowed = narrowed.With(dst.Is(uint64(port.value)))
+				default:
+					narrowed = narrowed.With(dst.IsMasked(uint64(port.value), uint64(port.mask)))
+				}
+				if !yield(narrowed) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func countPorts(ranges []PortRange) (n int) {
+	for _, r := range ranges {
+		n += len(r.masked())
+	}
+	return n
+}

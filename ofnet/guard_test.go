@@ -1,0 +1,339 @@
+package ofnet
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	of "github.com/contiv/netplugin/libopenflow"
+	"github.com/contiv/netplugin/ofnet/ofctrl"
+	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+)
+
+// A range is covered by masked ports exactly, by few of them.
+func TestMaskedPorts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		low, high := rapid.Uint16().Draw(t, "low"), rapid.Uint16().Draw(t, "high")
+		if low > high {
+			low, high = high, low
+		}
+		all := PortRange{Low: low, High: high}.masked()
+		if len(all) > 30 {
+			t.Fatalf("%d masked ports", len(all))
+		}
+		ports := []uint16{0, 1, low - 1, low, low + 1, high - 1, high, high + 1, 65535, rapid.Uint16().Draw(t, "port")}
+		for _, port := range ports {
+			n := 0
+			for _, m := range all {
+				if port&m.mask == m.value {
+					n++
+				}
+			}
+			if want := boolInt(low <= port && port <= high); n != want {
+				t.Fatalf("port %d of %d-%d is in %d of %+v", port, low, high, n, all)
+			}
+		}
+	})
+}
+
+// guardedBridges are modes with four endpoints here and four elsewhere.
+func guardedBridges(t testing.TB) map[string]*policyBridge {
+	bridges := policyBridges(t)
+	bridges["vlrouter"] = &policyBridge{network: vlNet1, endpoints: bridges["vlan"].endpoints}
+	for mode, b := range bridges {
+		b.p = newPipeline(t, Settings{
+			Encap: b.network.Encap, Routing: strings.HasSuffix(mode, "router"), TunnelPort: testTunnelPort, HostMAC: HostMAC(addr("192.168.60.10")), Round: 1, Guards: true,
+		})
+	}
+	return bridges
+}
+
+// allows is what a set means, written without regard to flows.
+func (s AllowSet) allows(p probe) bool {
+	peer := p.src
+	if s.Out {
+		peer = p.dst
+	}
+	for _, a := range s.Allows {
+		peers := len(a.Peers) == 0 || slices.ContainsFunc(a.Peers, func(x netip.Prefix) bool { return x.Contains(peer) })
+		ports := len(a.Ports) == 0 || slices.ContainsFunc(a.Ports, func(r PortRange) bool {
+			return r.Proto == p.proto && r.Low <= p.dstPort && p.dstPort <= r.High
+		})
+		if peers && ports {
+			return true
+		}
+	}
+	return false
+}
+
+func randomAllowSet(rng *rand.Rand, number uint32, out bool) AllowSet {
+	s := AllowSet{ID: fmt.Sprint("s", number), Number: number, Out: out}
+	for range rng.IntN(4) {
+		var a Allow
+		for range rng.IntN(5) {
+			p := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 1, 1, byte(rng.IntN(9))}), []int{0, 24, 29, 30, 31, 32}[rng.IntN(6)])
+			if rng.IntN(2) == 0 {
+				p = netip.PrefixFrom(netip.MustParseAddr(fmt.Sprintf("2001:db8:1::%d", rng.IntN(9))), []int{0, 64, 125, 126, 128}[rng.IntN(5)])
+			}
+			a.Peers = append(a.Peers, p.Masked())
+		}
+		for range rng.IntN(4) {
+			low := []uint16{0, 21, 22, 79, 80}[rng.IntN(5)]
+			a.Ports = append(a.Ports, PortRange{
+				Proto: []uint8{of.ProtoTCP, of.ProtoUDP, of.ProtoSCTP}[rng.IntN(3)], Low: low, High: []uint16{low, 80, 443, 65535}[rng.IntN(4)],
+			})
+			if r := &a.Ports[len(a.Ports)-1]; r.High < r.Low {
+				r.High = r.Low
+			}
+		}
+		s.Allows = append(s.Allows, a)
+	}
+	return s
+}
+
+// guard makes guards of random sets those of the local endpoints, and returns them.
+func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string][2]*AllowSet {
+	t.Helper()
+	by := map[string][2]*AllowSet{}
+	for i, e := range b.endpoints[:4] {
+		g, sets := Guard{Endpoint: e}, [2]*AllowSet{}
+		for dir := range sets {
+			owner := fmt.Sprint("allow/", i, dir)
+			s.Remove(owner)
+			if rng.IntN(3) == 0 {
+				continue
+			}
+			set := randomAllowSet(rng, uint32(LowestAllowSet+2*i+dir), dir == 1)
+			sets[dir] = &set
+			s.Set(owner, b.p.AllowSet(set))
+			if dir == 0 {
+				g.In = set.Number
+			} else {
+				g.Out = set.Number
+			}
+		}
+		by[e.ID] = sets
+		s.Set("guard/"+e.ID, b.p.Guard(g))
+	}
+	return by
+}
+
+// sctp turns a UDP probe into one of SCTP now and then.
+func sctp(rng *rand.Rand, p probe, packet string) (probe, string) {
+	if p.proto != of.ProtoUDP || rng.IntN(2) == 0 {
+		return p, packet
+	}
+	p.proto = of.ProtoSCTP
+	return p, strings.ReplaceAll(packet, "udp", "sctp")
+}
+
+// The switch's verdict on new connections is that of the naive evaluator at both ends,
+// whatever the rules of the VRF say, in every mode and for every protocol.
+func TestGuardsAgreeWithNaiveEvaluator(t *testing.T) {
+	sw := ovstest.Start(t)
+	for mode, b := range guardedBridges(t) {
+		t.Run(mode, func(t *testing.T) {
+			s := realBridge(t, sw, mode, b.programs())
+			for i := range 4 {
+				sw.AddDummyPort(mode, fmt.Sprint(mode, i), fmt.Sprint(i+1))
+			}
+			passes := tableGoto(b.p, b.p.filtered)
+			var rules []Rule
+			verdicts := map[bool]int{}
+			for round := range 10 {
+				rng := rand.New(rand.NewPCG(uint64(round), 12))
+				guards := guard(t, s, b, rng)
+				before := rules
+				if rules = nil; round%2 == 1 {
+					rules = randomRules(rng, 3)
+				}
+				enforce(t, s, b, before, rules)
+				if rules == nil {
+					s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: uint32(round + 1), GuardsOnly: true}))
+					settle(t, s)
+				}
+				for range 25 {
+					p, packet := b.packetIn(rng, mode)
+					p, packet = sctp(rng, p, packet)
+					from, to := b.byAddress(p.src), b.byAddress(p.dst)
+					out, in := guards[from.ID][1], guards[to.ID][0]
+					want := out != nil && !out.allows(p) || in != nil && !in.allows(p) || judged(rules, p) != allowed
+					verdicts[want]++
+					trace := sw.Trace(mode, packet, "--ct-next", "trk,new")
+					if got := !strings.Contains(trace, passes); got != want {
+						t.Fatalf("denied %t, expected %t, by\n%+v\nout %+v\nin %+v\nrules %+v\n%s", got, want, p, out, in, rules, trace)
+					}
+					if n := strings.Count(trace, "ct(commit,zone=NXM"); n > 1 {
+						t.Fatalf("committed %d times:\n%s", n, trace)
+					}
+				}
+			}
+			if verdicts[true] < 30 || verdicts[false] < 30 {
+				t.Errorf("denied %d, allowed %d: the test says little", verdicts[true], verdicts[false])
+			}
+		})
+	}
+}
+
+func (b *policyBridge) byAddress(a netip.Addr) Endpoint {
+	i := slices.IndexFunc(b.endpoints, func(e Endpoint) bool { return e.IPv4 == a || e.IPv6 == a })
+	return b.endpoints[i]
+}
+
+// packetIn is packet for all four modes.
+func (b *policyBridge) packetIn(rng *rand.Rand, mode string) (probe, string) {
+	if mode != "vlrouter" {
+		return b.packet(rng, mode)
+	}
+	p, text := b.packet(rng, "vlan")
+	router := RouterMAC
+	if !b.byAddress(p.src).Local() {
+		router = b.p.set.HostMAC
+	}
+	return p, strings.Replace(text, "dl_dst="+b.byAddress(p.dst).MAC.String(), "dl_dst="+router.String(), 1)
+}
+
+// A connection that is allowed goes on in both directions, however one-sided the sets
+// are; one that is allowed no more ends; those of others are not even looked up.
+func TestGuardsAndConnections(t *testing.T) {
+	sw := ovstest.Start(t)
+	for _, mode := range []string{"vrouter", "vxlan"} {
+		b := guardedBridges(t)[mode]
+		t.Run(mode, func(t *testing.T) {
+			s := realBridge(t, sw, mode, b.programs())
+			for i := range 4 {
+				sw.AddDummyPort(mode, fmt.Sprint(mode, i), fmt.Sprint(i+1))
+			}
+			conn, err := ofctrl.Dial(t.Context(), ofctrl.Config{Target: sw.Target(mode)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			sw.Appctl("dpctl/flush-conntrack")
+			client, server := b.endpoints[1], b.endpoints[2]
+			w := wire{t, sw, conn, b.p}
+			generation := uint32(0)
+			hold := func(g Guard, sets ...AllowSet) {
+				t.Helper()
+				for _, set := range sets {
+					s.Set("allow/"+set.ID, b.p.AllowSet(set))
+				}
+				s.Set("guard/"+g.Endpoint.ID, b.p.Guard(g))
+				generation++
+				s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: generation, GuardsOnly: true}))
+				settle(t, s)
+			}
+			check := func(step string, wantAsk, wantAnswer bool) {
+				t.Helper()
+				if got := w.passes(client, server, 1000, 53); got != wantAsk {
+					t.Errorf("%s: asking passes %t", step, got)
+				}
+				if got := w.passes(server, client, 53, 1000); got != wantAnswer {
+					t.Errorf("%s: answering passes %t\n%s", step, got, sw.Appctl("dpctl/dump-conntrack", "-m"))
+				}
+			}
+			tracked := func() string { return sw.Appctl("dpctl/dump-conntrack") }
+			hold(Guard{Endpoint: b.endpoints[0]})
+			check("neither is guarded", true, true)
+			if got := tracked(); got != "" {
+				t.Errorf("connections of nobody guarded are tracked:\n%s", got)
+			}
+			nothing := AllowSet{ID: "nothing", Number: 20, Out: true}
+			dns := AllowSet{ID: "dns", Number: 21, Allows: []Allow{{Ports: []PortRange{{of.ProtoUDP, 53, 53}}}}}
+			hold(Guard{Endpoint: server, Out: nothing.Number}, nothing)
+			if w.passes(server, client, 53, 1000) {
+				t.Error("a connection passes that its sender may not open")
+			}
+			check("the server may open none", true, true)
+			if got := strings.Count(tracked(), "src="); got != 2 {
+				t.Errorf("not one connection is tracked:\n%s", tracked())
+			}
+			hold(Guard{Endpoint: server, In: dns.Number, Out: nothing.Number}, dns)
+			check("the server takes questions only", true, true)
+			dns.Allows[0].Ports[0].Proto = of.ProtoTCP
+			hold(Guard{Endpoint: server, In: dns.Number, Out: nothing.Number}, dns)
+			check("no longer by UDP", false, false)
+			hold(Guard{Endpoint: server})
+			check("all is allowed again", true, true)
+		})
+	}
+}
+
+// The host and its containers are not kept apart, nor does the agent's name server
+// answer who may not ask.
+func TestGuardsAndTheHost(t *testing.T) {
+	sw := ovstest.Start(t)
+	b := guardedBridges(t)["vrouter"]
+	b.p = newPipeline(t, Settings{
+		Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, Guards: true, DNS: DNSSettings{Rate: 1000},
+	})
+	s := realBridge(t, sw, "br", b.programs())
+	for i := range 4 {
+		sw.AddDummyPort("br", fmt.Sprint("br", i), fmt.Sprint(i+1))
+	}
+	pod, node, other := b.endpoints[0], b.endpoints[1], b.endpoints[2]
+	s.Set("in", b.p.AllowSet(AllowSet{ID: "in", Number: 20}))
+	s.Set("out", b.p.AllowSet(AllowSet{ID: "out", Number: 21, Out: true}))
+	s.Set("guard", b.p.Guard(Guard{Endpoint: pod, In: 20, Out: 21}))
+	s.Set("node", b.p.OwnNode([]Endpoint{node}, []netip.Addr{addr("10.1.1.8")}))
+	s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: 1, GuardsOnly: true}))
+	settle(t, s)
+	for name, c := range map[string]struct {
+		from   Endpoint
+		dst    netip.Addr
+		port   int
+		passes bool
+	}{
+		"to the node's endpoint":   {pod, node.IPv4, 80, true},
+		"from the node's endpoint": {node, pod.IPv4, 80, true},
+		"to an address of it":      {pod, addr("10.1.1.8"), 80, true},
+		"to another one":           {pod, other.IPv4, 80, false},
+		"from another one":         {other, pod.IPv4, 80, false},
+		"a query for a name":       {pod, other.IPv4, 53, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trace := sw.Trace("br", fmt.Sprintf("udp,in_port=%d,dl_src=%s,dl_dst=%s,nw_src=%s,nw_dst=%s,nw_ttl=64,udp_dst=%d", c.from.Port, c.from.MAC, RouterMAC, c.from.IPv4, c.dst, c.port), "--ct-next", "trk,new")
+			if got := strings.Contains(trace, tableGoto(b.p, b.p.filtered)); got != c.passes {
+				t.Errorf("passes %t:\n%s", got, trace)
+			}
+			if strings.Contains(trace, "controller(") {
+				t.Errorf("the agent is asked:\n%s", trace)
+			}
+		})
+	}
+}
+
+// Peers and ports add up and do not multiply.
+func TestAllowSetSize(t *testing.T) {
+	p := guardedBridges(t)["vrouter"].p
+	var a Allow
+	for i := range 1000 {
+		a.Peers = append(a.Peers, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}), 32))
+	}
+	for i := range 20 {
+		a.Ports = append(a.Ports, PortRange{of.ProtoTCP, uint16(1000 + 2*i), uint16(1000 + 2*i)})
+	}
+	if got := len(p.AllowSet(AllowSet{ID: "s", Number: 20, Allows: []Allow{a, a}}).Flows); got != 1000+20+2 {
+		t.Errorf("%d flows", got)
+	}
+}
+
+// guardedFlows are those of a bridge with sets of all kinds.
+func guardedFlows(t *testing.T) map[string]Program {
+	b := guardedBridges(t)["vlan"]
+	flows := b.programs()
+	flows["vrf"] = b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: 5, GuardsOnly: true})
+	flows["node"] = b.p.OwnNode(b.endpoints[3:4], []netip.Addr{addr("10.9.9.9"), addr("2001:db8::9")})
+	flows["guard"] = b.p.Guard(Guard{Endpoint: b.endpoints[0], In: 16, Out: 17})
+	rng := rand.New(rand.NewPCG(6, 6))
+	for i := range uint32(20) {
+		s := randomAllowSet(rng, LowestAllowSet+i, i%2 == 1)
+		flows["allow/"+s.ID] = b.p.AllowSet(s)
+	}
+	return flows
+}
