@@ -25,6 +25,18 @@ type PolicyOper struct {
 	Endpoints        []EndpointOper `json:"endpoints,omitempty"`
 	NumEndpoints     int            `json:"numEndpoints,omitempty"`
 	PolicyViolations int            `json:"policyViolations,omitempty"` // never set
+	// RuleHits says how often each rule has decided, on all hosts that answered.
+	RuleHits []RuleHits `json:"ruleHits,omitempty"`
+	// SilentHosts are the hosts whose agents did not say what their rules decided.
+	SilentHosts []string `json:"silentHosts,omitempty"`
+}
+
+// RuleHits is how often a rule has decided: the packets that open a connection, or are
+// denied, and their bytes.
+type RuleHits struct {
+	Rule    string `json:"rule"` // tenantName:policyName:ruleId
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`
 }
 
 // PolicyKind describes policies; the key is tenantName:policyName.

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/objdb"
-	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/traceapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
@@ -119,19 +118,15 @@ func (c *Client) Trace(ctx context.Context, host string, hop traceapi.HopRequest
 // find returns the address of the agent of a host. An agent's control address comes
 // before its tunnel address.
 func (c *Client) find(ctx context.Context, host string) (string, error) {
-	for _, service := range []string{"netplugin/", "netplugin.vtep/"} {
-		kvs, _, err := c.store.List(ctx, state.ServiceRoot+service)
-		if err != nil {
-			return "", fmt.Errorf("read the registry: %w", err)
-		}
-		for _, kv := range kvs {
-			var info objdb.ServiceInfo
-			if json.Unmarshal(kv.Value, &info) == nil && info.Hostname == host && host != "" && info.HostAddr != "" {
-				return info.HostAddr, nil
-			}
-		}
+	hosts, err := c.hosts(ctx)
+	if err != nil {
+		return "", err
 	}
-	return "", errs.New(errs.NotFound, "host not found: no agent of host %q is registered", host)
+	addr, ok := hosts[host]
+	if !ok {
+		return "", errs.New(errs.NotFound, "host not found: no agent of host %q is registered", host)
+	}
+	return addr, nil
 }
 
 // call is send without a body.
@@ -145,6 +140,11 @@ func (c *Client) send(ctx context.Context, host, method, path string, body []byt
 	if err != nil {
 		return 0, nil, err
 	}
+	return c.exchange(ctx, addr, method, path, body)
+}
+
+// exchange is send to an agent whose address is known.
+func (c *Client) exchange(ctx context.Context, addr, method, path string, body []byte) (int, []byte, error) {
 	target := "http://" + net.JoinHostPort(addr, strconv.Itoa(c.port)) + path
 	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {

@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -297,4 +298,42 @@ func TestPoliciesInACI(t *testing.T) {
 	if got := records(t, store); len(got) != 0 {
 		t.Errorf("records %v", got)
 	}
+}
+
+// TestRuleHits: inspecting a policy sums up what its rules have decided on all hosts, and
+// names the hosts that do not say.
+func TestRuleHits(t *testing.T) {
+	store := memory.New()
+	cfg := apitest.Config(apitest.Log(t))
+	answer := `{"default:web:default:p:default:p:1:inRx":{"packets":3,"bytes":300},"default:app:default:p:default:p:1:inTx":{"packets":1,"bytes":50},"default:web:default:q:default:q:1:inRx":{"packets":9,"bytes":9}}`
+	status := http.StatusOK
+	cfg.AgentPort = agent(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/inspect/rules" {
+			t.Errorf("an agent is asked for %s", r.URL.Path)
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(answer))
+	})
+	base := apitest.Start(t, store, cfg)
+	object := func(path, key, fields string) exchange {
+		return exchange{"POST", path + "default:" + key + "/", `{"tenantName":"default",` + fields + `}`, 200, `~`}
+	}
+	oper := func(want string) exchange { return exchange{"GET", inspect + "policys/default:p/", "", 200, want} }
+	play(t, base, []exchange{
+		object(networkPath, "n", `"networkName":"n","encap":"vxlan","subnet":"10.1.1.0/24"`),
+		object(policyPath, "p", `"policyName":"p"`),
+		object(rulePath, "p:1", `"policyName":"p","ruleId":"1","priority":1,"direction":"in","action":"allow","protocol":"tcp","port":80`),
+		object(rulePath, "p:2", `"policyName":"p","ruleId":"2","priority":1,"direction":"in","action":"deny"`),
+	})
+	register(t, store, "netplugin", "127.0.0.1", "h1")
+	play(t, base, []exchange{
+		oper(`~"Oper":{}}`), // nobody is under it, nobody is asked
+		object(groupPath, "web", `"groupName":"web","networkName":"n","policies":["p"]`),
+		object(groupPath, "app", `"groupName":"app","networkName":"n","policies":["p"]`),
+		oper(`~"Oper":{"ruleHits":[{"rule":"default:p:1","packets":4,"bytes":350},{"rule":"default:p:2","packets":0,"bytes":0}]}}`),
+	})
+	register(t, store, "netplugin", "localhost", "h2") // the same agent answers for it
+	play(t, base, []exchange{oper(`~{"rule":"default:p:1","packets":8,"bytes":700}`)})
+	status = http.StatusNotFound
+	play(t, base, []exchange{oper(`~"Oper":{"silentHosts":["h1","h2"]}}`)})
 }

@@ -1,7 +1,11 @@
 package intent
 
 import (
+	"context"
+
 	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/agents"
+	"github.com/contiv/netplugin/netmaster/policy"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -28,7 +32,7 @@ func (e *Engine) policies() *collection[contivmodel.Policy, contivmodel.PolicyOp
 			}
 			return &v
 		},
-		oper: m.policyOper,
+		ask: e.inspectPolicy,
 	}
 }
 
@@ -51,4 +55,50 @@ func (m *model) policyOper(p *contivmodel.Policy, hosts vteps) (contivmodel.Poli
 	}
 	oper.NumEndpoints = len(oper.Endpoints)
 	return oper, nil
+}
+
+// inspectPolicy also asks the agents of all hosts how often the rules have decided.
+func (e *Engine) inspectPolicy(ctx context.Context, p *contivmodel.Policy) (oper contivmodel.PolicyOper, err error) {
+	hosts, err := e.vteps(ctx)
+	if err != nil {
+		return oper, err
+	}
+	var (
+		hits   map[string]agents.Hits
+		asked  int
+		silent []string
+	)
+	if len(p.LinkSets.Rules) > 0 && len(p.LinkSets.EndpointGroups) > 0 {
+		if hits, asked, silent, err = e.agents.RuleHits(ctx); err != nil {
+			return oper, err
+		}
+	}
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if oper, err = m.policyOper(p, hosts); err != nil {
+		return oper, err
+	}
+	oper.SilentHosts = silent
+	if asked > 0 {
+		oper.RuleHits = m.ruleHits(p, hits)
+	}
+	return oper, nil
+}
+
+// ruleHits sums up, by rule, what the records of its groups have decided.
+func (m *model) ruleHits(p *contivmodel.Policy, hits map[string]agents.Hits) []contivmodel.RuleHits {
+	var all []contivmodel.RuleHits
+	for _, key := range sortedKeys(m.rulesOfPolicy, p.Key) {
+		sum := contivmodel.RuleHits{Rule: key}
+		for group := range m.groupsOfPolicy.keys[p.Key] {
+			for _, name := range policy.Names() {
+				h := hits[policy.RuleID(group, m.rules.base[key].v, name)]
+				sum.Packets += h.Packets
+				sum.Bytes += h.Bytes
+			}
+		}
+		all = append(all, sum)
+	}
+	return all
 }
