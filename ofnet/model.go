@@ -106,6 +106,7 @@ func segment(encap Encap, vni uint32, tag uint16) uint32 {
 type Uplink struct {
 	Name string
 	Port uint32
+	Down bool // its link is: nothing is sent to it where the flows choose
 }
 
 // ParseMAC reads the colon-separated form of an Ethernet address.

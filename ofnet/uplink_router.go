@@ -41,13 +41,15 @@ func (uplinkRouter) endpoint(p *Pipeline, e Endpoint) []row {
 	return rows
 }
 
-// uplink has a priority of its own for every uplink: the first, by number, is sent to.
+// uplink has a priority of its own for every uplink: the first, by number, that is up is
+// sent to.
 func (uplinkRouter) uplink(p *Pipeline, u Uplink) []row {
 	in := of.NewActions().SetReg(regOrigin, originUplink)
-	return []row{
-		{tableClassify, prioNormal, of.NewMatch().InPort(u.Port), applyGoto(in, p.to(tableUplink))},
-		{tableUplinkOut, prioNormal + uint16(^u.Port&0x7fff), of.NewMatch(), apply(of.NewActions().Output(u.Port))},
+	rows := []row{{tableClassify, prioNormal, of.NewMatch().InPort(u.Port), applyGoto(in, p.to(tableUplink))}}
+	if u.Down {
+		return rows
 	}
+	return append(rows, row{tableUplinkOut, prioNormal + uint16(^u.Port&0x7fff), of.NewMatch(), apply(of.NewActions().Output(u.Port))})
 }
 
 func (uplinkRouter) port(p *Pipeline, r RouterPort) []row {

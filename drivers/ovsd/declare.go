@@ -202,5 +202,10 @@ func (d *Driver) refreshUplinks(links []ofnet.Uplink) {
 			s.sw.Remove("uplink/" + u.Name)
 		}
 	}
+	if recovered(d.uplinks, links) {
+		for id := range d.announce.last {
+			d.announce.schedule(id, 1)
+		}
+	}
 	d.uplinks = links
 }

@@ -2,6 +2,7 @@ package ovsd
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -282,6 +283,32 @@ func TestInsideUplinks(t *testing.T) {
 		eventually(t, func() bool { return slices.Equal(members(d), c.want) })
 		stop()
 	}
+	// A link that is down is known to be, and comes back.
+	cfg.Uplinks = []string{"up1"}
+	up1, err := netlink.LinkByName("up1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := netlink.LinkByName("up1p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	watching, end := runDriver(t, cfg)
+	for _, down := range []bool{true, false, true} {
+		set := netlink.LinkSetUp
+		if down {
+			set = netlink.LinkSetDown
+		}
+		if err := errors.Join(set(up1), set(peer)); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool {
+			watching.mu.Lock()
+			defer watching.mu.Unlock()
+			return len(watching.uplinks) == 1 && watching.uplinks[0].Down == down
+		})
+	}
+	end()
 	cfg.Uplinks = []string{"nowhere"}
 	d, stop := runDriver(t, cfg)
 	defer stop()
@@ -289,6 +316,25 @@ func TestInsideUplinks(t *testing.T) {
 		err := d.Ready()
 		return err != nil && strings.Contains(err.Error(), "nowhere: no such interface")
 	})
+}
+
+func TestRecovered(t *testing.T) {
+	up, down := ofnet.Uplink{Name: "up1", Port: 1}, ofnet.Uplink{Name: "up2", Port: 2, Down: true}
+	back := ofnet.Uplink{Name: "up2", Port: 2}
+	for _, c := range []struct {
+		before, now []ofnet.Uplink
+		want        bool
+	}{
+		{nil, []ofnet.Uplink{up}, false}, // the start: endpoints are announced one by one
+		{[]ofnet.Uplink{down}, []ofnet.Uplink{back}, true},
+		{[]ofnet.Uplink{down}, []ofnet.Uplink{down}, false},
+		{[]ofnet.Uplink{up, down}, []ofnet.Uplink{up, back}, false},
+		{[]ofnet.Uplink{down}, nil, false},
+	} {
+		if got := recovered(c.before, c.now); got != c.want {
+			t.Errorf("from %v to %v: %t, expected %t", c.before, c.now, got, c.want)
+		}
+	}
 }
 
 func TestAtLeast(t *testing.T) {

@@ -15,6 +15,7 @@ type switchPicture struct {
 	MyAddr       string
 	IsConnected  bool
 	DpName       string
+	MTU          int `json:",omitempty"` // of containers' interfaces
 	Protopath    *string
 	MasterDb     map[string]any
 	VtepTable    map[string]int
@@ -76,7 +77,7 @@ func (d *Driver) Inspect() map[string]any {
 func (d *Driver) picture(s *side, rpcPort int) switchPicture {
 	status := s.sw.Status()
 	p := switchPicture{
-		LocalIp: d.cfg.VTEP.String(), MyAddr: d.cfg.VTEP.String(), MyPort: rpcPort, IsConnected: status.Connected,
+		LocalIp: d.cfg.VTEP.String(), MyAddr: d.cfg.VTEP.String(), MyPort: rpcPort, IsConnected: status.Connected, MTU: s.mtu(),
 		MasterDb: map[string]any{}, VtepTable: map[string]int{}, EndpointDb: map[string]endpointPicture{},
 		VrfNameIdMap: map[string]uint16{}, VrfDb: map[string]vrfPicture{},
 		FwdMode: d.global.FwdMode, ArpMode: d.global.ARPMode, Stats: map[string]uint64{"FlowModSent": status.Sent}, ErrStats: map[string]uint64{},

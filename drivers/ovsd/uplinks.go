@@ -85,12 +85,19 @@ func uplinks(v ovsdb.View) []ofnet.Uplink {
 			return
 		}
 		if n, ok := row.Int("ofport"); ok && n > 0 {
-			found[row.String("name")] = ofnet.Uplink{Name: row.String("name"), Port: uint32(n)}
+			found[row.String("name")] = ofnet.Uplink{Name: row.String("name"), Port: uint32(n), Down: row.String("link_state") == "down"}
 		}
 	})
 	out := slices.Collect(maps.Values(found))
 	slices.SortFunc(out, func(a, b ofnet.Uplink) int { return int(a.Port) - int(b.Port) })
 	return out
+}
+
+// recovered reports whether the way out is back: none of the uplinks was up, and now one
+// is. What lies beyond may have forgotten who is here.
+func recovered(before, now []ofnet.Uplink) bool {
+	up := func(u ofnet.Uplink) bool { return !u.Down }
+	return len(before) > 0 && !slices.ContainsFunc(before, up) && slices.ContainsFunc(now, up)
 }
 
 // checkUplink refuses an interface whose loss would cut the host off: in the bridge it
