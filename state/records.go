@@ -82,6 +82,7 @@ type Host struct {
 	ID     string `json:"id"`     // the host label
 	VtepIP string `json:"vtepIP"` // tunnel address
 	CtrlIP string `json:"ctrlIP"`
+	MTU    int    `json:"mtu,omitempty"` // bytes that fit through its tunnels; 0: it has not said
 }
 
 // AddressClaim says who owns an address. Address keys use the canonical text of

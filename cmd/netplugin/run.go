@@ -52,7 +52,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		return err
 	}
 	ag := agent.New(agent.Config{
-		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode,
+		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode, MTU: ovsd.TunnelMTU(o.vtepIP),
 		Store: store, Driver: driver, Log: log.WithField("part", "agent"),
 		OnBatch: onBatch,
 		OnPeers: func(peers map[string]netip.Addr) { driver.SetPeers(values(peers)) },

@@ -112,7 +112,7 @@ func (d *Driver) addSide(encap ofnet.Encap, bridge string) {
 func (d *Driver) measureMTU(s *side) int {
 	mtu := 0
 	if s.encap == ofnet.VXLAN {
-		mtu = tunnelMTU(d.cfg.VTEP)
+		mtu = TunnelMTU(d.cfg.VTEP)
 	} else {
 		mtu = linkMTU(d.cfg.Uplinks)
 	}

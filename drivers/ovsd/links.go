@@ -127,10 +127,10 @@ const (
 	vxlanOverhead6 = 40 + 8 + 8 + 14
 )
 
-// tunnelMTU is what fits through the tunnel: the MTU of the interface that holds the
+// TunnelMTU is what fits through the tunnel: the MTU of the interface that holds the
 // VTEP address less the overhead. An address that is nowhere configured (a host behind
 // NAT) counts as a plain 1500-byte link.
-func tunnelMTU(vtep netip.Addr) int {
+func TunnelMTU(vtep netip.Addr) int {
 	overhead := vxlanOverhead4
 	if vtep.Is6() && !vtep.Is4In6() {
 		overhead = vxlanOverhead6

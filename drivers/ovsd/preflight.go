@@ -110,7 +110,7 @@ func checkVTEP(cfg Config) Finding {
 	if link == nil {
 		return Finding{false, "tunnel address", fmt.Sprintf("%s is not configured on this host; give --vtep-ip an address of an interface that leads to the other hosts", cfg.VTEP)}
 	}
-	mtu := tunnelMTU(cfg.VTEP)
+	mtu := TunnelMTU(cfg.VTEP)
 	if mtu < 1280 {
 		return Finding{false, "tunnel address", fmt.Sprintf("%s on %s leaves an MTU of %d for containers, IPv6 needs 1280", cfg.VTEP, link.Attrs().Name, mtu)}
 	}

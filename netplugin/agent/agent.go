@@ -27,6 +27,7 @@ type Config struct {
 	HostLabel string
 	VTEP      netip.Addr
 	CtrlIP    netip.Addr
+	MTU       int    // bytes that fit through this host's tunnels; 0: unknown
 	FwdMode   string // what the agent was started with; must agree with the global settings
 	Store     objdb.Store
 	Driver    drivers.Driver

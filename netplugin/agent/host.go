@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sirupsen/logrus"
+
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
@@ -21,7 +23,7 @@ func (a *Agent) kickHost() {
 // publishHost keeps this host's record as it should be. The record stays when the
 // agent goes: the host's containers remain reachable.
 func (a *Agent) publishHost(ctx context.Context) error {
-	want := state.Host{ID: a.cfg.HostLabel, VtepIP: a.cfg.VTEP.String(), CtrlIP: a.cfg.CtrlIP.String()}
+	want := state.Host{ID: a.cfg.HostLabel, VtepIP: a.cfg.VTEP.String(), CtrlIP: a.cfg.CtrlIP.String(), MTU: a.cfg.MTU}
 	value, err := json.Marshal(want)
 	if err != nil {
 		return err
@@ -43,6 +45,15 @@ func (a *Agent) publishHost(ctx context.Context) error {
 		case <-a.hostKick:
 		case <-retry:
 		}
+	}
+}
+
+// compareMTU warns of a host through whose tunnels other packets fit than through ours:
+// large ones get lost on the way, and nobody says so.
+func (a *Agent) compareMTU(rec state.Host) {
+	if a.cfg.MTU != 0 && rec.MTU != 0 && rec.MTU != a.cfg.MTU {
+		a.cfg.Log.WithFields(logrus.Fields{"host": rec.ID, "mtu": rec.MTU, "own": a.cfg.MTU}).
+			Warn("another host's tunnels have another MTU; make those of the underlay equal")
 	}
 }
 

@@ -203,6 +203,8 @@ func (a *Agent) setHost(rec state.Host) {
 	}
 	if rec.ID == a.cfg.HostLabel {
 		a.kickHost()
+	} else {
+		a.compareMTU(rec)
 	}
 	if a.hosts[rec.ID] == vtep {
 		return
