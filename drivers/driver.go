@@ -121,6 +121,11 @@ type Driver interface {
 	// rules of its tenant: what either denies is denied.
 	SetGuard(Guard)
 	RemoveGuard(endpointID string)
+	// KeepServices, called before Complete, has services stay that a predecessor has
+	// declared and nobody declares yet, until ReleaseServices: whoever declares them may
+	// have to wait for it.
+	KeepServices()
+	ReleaseServices()
 	// SetSpeaker declares the BGP speaker of this host, which announces its containers
 	// on VLAN networks, and whose routes lead them to the outside; nil for none.
 	SetSpeaker(*bgp.Config)

@@ -67,7 +67,7 @@ type Switch struct {
 	groups   *wishes[uint32, of.Group]
 	meters   *wishes[uint32, of.Meter]
 	complete bool           // what has no owner may go
-	hold     *hold          // except this; nil for nothing
+	holds    holds          // except these
 	synced   bool           // the actual side is the bridge's content
 	learned  map[uint8]bool // tables whose flows the bridge learns itself
 	forget   []of.Message   // connections to be forgotten once the flows are right
@@ -91,7 +91,7 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 	}
 	s := &Switch{
 		malformed: malformed, cfg: cfg, kick: make(chan struct{}, 1), changed: make(chan struct{}),
-		owners: map[string]Program{}, flows: newWishes[of.FlowKey](sameBody),
+		owners: map[string]Program{}, holds: holds{}, flows: newWishes[of.FlowKey](sameBody),
 		groups: newWishes[uint32](same[of.Group]), meters: newWishes[uint32](same[of.Meter]),
 	}
 	s.flows.hash = hashFlow
@@ -108,7 +108,7 @@ func (s *Switch) Set(owner string, p Program) {
 		delete(s.owners, owner)
 	} else {
 		s.owners[owner] = p
-		s.hold.note(p)
+		s.holds.note(p)
 	}
 	s.meters.replace(owner, meterIDs(old.Meters), pairs(p.Meters, meterID, itself))
 	s.groups.replace(owner, groupIDs(old.Groups), pairs(p.Groups, groupID, itself))

@@ -5,79 +5,116 @@ import (
 	"github.com/contiv/netplugin/utils/delta"
 )
 
-// hold keeps what a predecessor has left of the routes to the outside. Only the
-// routers there know whether they still hold, and they tell it some time after the
-// start, while packets go on (graceful restart, RFC 4724).
+// hold keeps flows and groups of one kind that a predecessor has left. Only others know
+// whether they still hold, and they tell it some time after the start, while packets go
+// on.
 type hold struct {
+	kind holdKind
 	// flows and groups are those that this process has wanted at some time: what it no
 	// longer wants may go at once.
 	flows  map[of.FlowKey]struct{}
 	groups map[uint32]struct{}
 }
 
+// holdKind says what a hold is for.
+type holdKind struct {
+	feature               uint8  // of the flows
+	firstGroup, lastGroup uint32 // numbers of the groups
+}
+
+var (
+	// heldRoutes are routes to the outside, which the routers there tell (graceful
+	// restart, RFC 4724).
+	heldRoutes = holdKind{featureExternal, firstHopSet, firstHopSet | hopSetBits}
+	// heldServices are services, some of which Kubernetes' API server tells.
+	heldServices = holdKind{featureService, serviceGroup, serviceGroup | MaxSeat}
+)
+
 // HoldRoutes keeps the routes and next hops that the bridge has and nobody wants yet,
 // until ReleaseRoutes. It must be called before Complete.
-func (s *Switch) HoldRoutes() {
+func (s *Switch) HoldRoutes() { s.startHold(heldRoutes) }
+
+// ReleaseRoutes lets go of the routes that nobody has wanted since HoldRoutes.
+func (s *Switch) ReleaseRoutes() { s.endHold(heldRoutes) }
+
+// HoldServices keeps the services that the bridge has and nobody wants yet, until
+// ReleaseServices. It must be called before Complete.
+func (s *Switch) HoldServices() { s.startHold(heldServices) }
+
+// ReleaseServices lets go of the services that nobody has wanted since HoldServices.
+func (s *Switch) ReleaseServices() { s.endHold(heldServices) }
+
+func (s *Switch) startHold(kind holdKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hold == nil {
-		s.hold = &hold{flows: map[of.FlowKey]struct{}{}, groups: map[uint32]struct{}{}}
+	if s.holds[kind] == nil {
+		s.holds[kind] = &hold{kind: kind, flows: map[of.FlowKey]struct{}{}, groups: map[uint32]struct{}{}}
 	}
 }
 
-// ReleaseRoutes lets go of the routes that nobody has wanted since HoldRoutes.
-func (s *Switch) ReleaseRoutes() {
+func (s *Switch) endHold(kind holdKind) {
 	s.mu.Lock()
-	s.hold = nil
+	delete(s.holds, kind)
 	s.mu.Unlock()
 	s.wake()
 }
 
+// holds are those that have not ended.
+type holds map[holdKind]*hold
+
 // note remembers what is wanted of what may be held.
-func (h *hold) note(p Program) {
-	if h == nil {
-		return
-	}
-	for _, f := range p.Flows {
-		if isRoute(f.Cookie) {
-			h.flows[f.Key()] = struct{}{}
+func (all holds) note(p Program) {
+	for _, h := range all {
+		for _, f := range p.Flows {
+			if h.kind.hasFlow(f.Cookie) {
+				h.flows[f.Key()] = struct{}{}
+			}
+		}
+		for _, g := range p.Groups {
+			if h.kind.hasGroup(g.ID) {
+				h.groups[g.ID] = struct{}{}
+			}
 		}
 	}
-	for _, g := range p.Groups {
-		h.groups[g.ID] = struct{}{}
-	}
 }
 
-func isRoute(cookie uint64) bool { return cookie>>cookieFeatureShift&0xff == featureExternal }
-
-func (h *hold) freeFlow(c delta.Change[of.FlowKey, body]) bool {
-	if h == nil || !isRoute(c.Have.cookie) {
-		return true
-	}
-	_, known := h.flows[c.Key]
-	return known
+func (k holdKind) hasFlow(cookie uint64) bool {
+	return cookie>>cookieFeatureShift&0xff == uint64(k.feature)
 }
 
-func (h *hold) freeGroup(c delta.Change[uint32, of.Group]) bool {
-	if h == nil || c.Key < firstHopSet || c.Key > firstHopSet|hopSetBits {
-		return true
+func (k holdKind) hasGroup(id uint32) bool { return k.firstGroup <= id && id <= k.lastGroup }
+
+// freeFlow reports whether a flow that nobody wants may go.
+func (all holds) freeFlow(c delta.Change[of.FlowKey, body]) bool {
+	for _, h := range all {
+		if _, known := h.flows[c.Key]; !known && h.kind.hasFlow(c.Have.cookie) {
+			return false
+		}
 	}
-	_, known := h.groups[c.Key]
-	return known
+	return true
 }
 
-// countHeld counts the removals that wait for ReleaseRoutes.
+func (all holds) freeGroup(c delta.Change[uint32, of.Group]) bool {
+	for _, h := range all {
+		if _, known := h.groups[c.Key]; !known && h.kind.hasGroup(c.Key) {
+			return false
+		}
+	}
+	return true
+}
+
+// countHeld counts the removals that wait for the end of a hold.
 func (s *Switch) countHeld() (n int) {
-	if s.hold == nil {
+	if len(s.holds) == 0 {
 		return 0
 	}
 	for c := range s.flows.open(true) {
-		if !s.hold.freeFlow(c) {
+		if !s.holds.freeFlow(c) {
 			n++
 		}
 	}
 	for c := range s.groups.open(true) {
-		if !s.hold.freeGroup(c) {
+		if !s.holds.freeGroup(c) {
 			n++
 		}
 	}

@@ -52,3 +52,52 @@ func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
 	later.Remove("hops")
 	expect(later, "nothing is wanted", 0, 0)
 }
+
+// Services of before stay with their groups until it is known which there are, and
+// those that were declared meanwhile follow their declarations.
+func TestServicesOfThePredecessorStayUntilReleased(t *testing.T) {
+	sw := ovstest.Start(t)
+	sw.AddBridge("br")
+	p := vrouter(t)
+	start := func() (*Switch, func()) {
+		s := NewSwitch(SwitchConfig{Name: "br", Target: sw.Target("br"), Log: quiet()})
+		s.Set("fixed", p.Fixed())
+		s.HoldServices()
+		s.Complete()
+		return s, startSwitch(t, s)
+	}
+	one := func(vip string, number uint32) Program {
+		return p.Service(Service{ID: vip, VRF: 1, Seats: []Seat{{
+			Number: number, Proto: 6, Addr: netip.MustParseAddrPort(vip + ":80"),
+			Providers: []Provider{{Addr: netip.MustParseAddrPort("10.1.0.1:8080")}},
+		}}})
+	}
+	groups := func(s *Switch, what string, want int) {
+		t.Helper()
+		settle(t, s)
+		if got := s.Status().Groups; got != want {
+			t.Errorf("%s: %d groups, expected %d", what, got, want)
+		}
+	}
+	first, stop := start()
+	first.Set("a", one("10.96.0.1", 1))
+	first.Set("b", one("10.96.0.2", 2))
+	groups(first, "the predecessor", 2)
+	before := first.Status().Actual
+	stop()
+
+	later, _ := start()
+	groups(later, "a start", 2)
+	if got := later.Status().Actual; got != before {
+		t.Errorf("a start leaves %d of %d flows", got, before)
+	}
+	later.Set("b", one("10.96.0.2", 2))
+	groups(later, "one is declared", 2)
+	later.Remove("b")
+	groups(later, "it is taken back", 1)
+	later.ReleaseServices()
+	groups(later, "all are known", 0)
+	if got, want := later.Status().Actual, len(p.Fixed().Flows); got != want {
+		t.Errorf("%d flows at the end, expected the %d fixed ones", got, want)
+	}
+}

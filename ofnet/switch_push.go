@@ -188,7 +188,7 @@ func (s *Switch) pending(n int) (bundle bool, batch []change) {
 	}
 	batch = gather[groupChange](batch, n, s.groups.open(false))
 	if s.complete {
-		batch = gather[flowChange](batch, n, only(s.flows.open(true), s.hold.freeFlow))
+		batch = gather[flowChange](batch, n, only(s.flows.open(true), s.holds.freeFlow))
 	}
 	for _, late := range []bool{false, true} {
 		batch = gather[flowChange](batch, n, only(s.flows.open(false), func(c delta.Change[of.FlowKey, body]) bool { return c.Want.late == late }))
@@ -196,7 +196,7 @@ func (s *Switch) pending(n int) (bundle bool, batch []change) {
 	if !s.complete || len(batch) >= n {
 		return true, batch
 	}
-	if batch = gather[groupChange](batch, n, only(s.groups.open(true), s.hold.freeGroup)); len(batch) > 0 {
+	if batch = gather[groupChange](batch, n, only(s.groups.open(true), s.holds.freeGroup)); len(batch) > 0 {
 		return true, batch
 	}
 	for c := range s.meters.open(true) {

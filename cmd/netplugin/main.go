@@ -23,6 +23,7 @@ type options struct {
 	store   cliconf.Store
 	docker  docker
 	names   nameOptions
+	kube    kubeOptions
 
 	host, vtep, ctrl, uplinkList string
 	vxlanPort                    int
@@ -48,7 +49,7 @@ func command() *cli.Command {
 	return &cli.Command{
 		Name:  "netplugin",
 		Usage: "Contiv's agent: networks and endpoints of one host",
-		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.flags(), o.docker.flags(), o.names.flags()),
+		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.flags(), o.docker.flags(), o.names.flags(), o.kube.flags()),
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			log, err := o.log.Open("netplugin", os.Stderr)
 			if err != nil {
@@ -149,6 +150,9 @@ func (o *options) validate(ctx context.Context, _ *cli.Command) error {
 		return err
 	}
 	if err := o.names.validate(); err != nil {
+		return err
+	}
+	if err := o.kube.validate(); err != nil {
 		return err
 	}
 	if o.network.NetMode == "vlan" && len(o.uplinks) == 0 {

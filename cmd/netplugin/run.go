@@ -43,18 +43,26 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort),
 		Uplinks: o.uplinks, AllowSpoofing: o.allowSpoofing, Log: log.WithField("part", "ovs"),
 	}
-	var onBatch func(objdb.Batch)
 	if names != nil {
-		ovs.NameServer, ovs.DNSRate, onBatch = names, uint32(o.names.rate), names.Apply
+		ovs.NameServer, ovs.DNSRate = names, uint32(o.names.rate)
 	}
 	driver, err := ovsd.New(ovs)
+	if err != nil {
+		return err
+	}
+	kube, err := o.kubernetes(driver, log)
 	if err != nil {
 		return err
 	}
 	ag := agent.New(agent.Config{
 		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode, MTU: ovsd.TunnelMTU(o.vtepIP),
 		Store: store, Driver: driver, Log: log.WithField("part", "agent"),
-		OnBatch: onBatch,
+		OnBatch: func(b objdb.Batch) {
+			if names != nil {
+				names.Apply(b)
+			}
+			kube.Apply(b)
+		},
 		OnPeers: func(peers map[string]netip.Addr) { driver.SetPeers(values(peers)) },
 	})
 	master := cluster.NewMaster()
@@ -122,13 +130,12 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 			BGP: func(ctx context.Context) (any, error) { return driver.InspectBGP(ctx) },
 		}))
 	})
-	if o.network.Mode == "kubernetes" || o.network.Mode == "test" {
-		placer, err := k8splugin.PlacerFromFile(k8splugin.DefaultAPIConfig, log)
-		if err != nil {
-			return err
-		}
+	if kube != nil {
+		g.Go(func() error { return kube.Run(ctx) })
+	}
+	if o.runsCNI() {
 		cni := k8splugin.NewServer(k8splugin.Config{
-			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: placer, Log: log.WithField("part", "cni"),
+			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Log: log.WithField("part", "cni"),
 		})
 		g.Go(func() error { return cni.Run(ctx, o.cniSocket) })
 	} else {

@@ -108,6 +108,12 @@ func (d *Driver) SetGuard(g drivers.Guard) { d.with(func() { d.guards[g.Endpoint
 // RemoveGuard implements drivers.Driver.
 func (d *Driver) RemoveGuard(endpointID string) { d.with(func() { delete(d.guards, endpointID) }) }
 
+// KeepServices implements drivers.Driver: there is no predecessor.
+func (d *Driver) KeepServices() {}
+
+// ReleaseServices implements drivers.Driver.
+func (d *Driver) ReleaseServices() {}
+
 // ServiceCounts implements drivers.Driver: nothing is exchanged in memory.
 func (d *Driver) ServiceCounts(context.Context) ([]drivers.ServiceCount, error) { return nil, nil }
 

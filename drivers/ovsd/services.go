@@ -85,6 +85,20 @@ func (d *Driver) tenantSeen(tenant string) {
 	}
 }
 
+// KeepServices implements drivers.Driver.
+func (d *Driver) KeepServices() {
+	for _, side := range d.sides {
+		side.sw.HoldServices()
+	}
+}
+
+// ReleaseServices implements drivers.Driver.
+func (d *Driver) ReleaseServices() {
+	for _, side := range d.sides {
+		side.sw.ReleaseServices()
+	}
+}
+
 func (d *Driver) refreshServices() {
 	for id := range d.services.declared {
 		d.refreshService(id)

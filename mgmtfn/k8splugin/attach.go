@@ -183,6 +183,7 @@ func (a *attacher) reserve(ctx context.Context, req cniapi.PodRequest, place Pla
 			TenantName: place.Tenant, NetworkName: place.Network, ServiceName: place.Group, EndpointID: name, EPCommonName: req.Name,
 			ConfigEP: masterapi.ConfigEP{Container: name, Host: a.cfg.HostLabel, ServiceName: place.Group},
 		})
+		err = a.missing(err, place)
 		if err == nil && rec.HomingHost != a.cfg.HostLabel {
 			err = errs.New(errs.Exists, "endpoint %s already exists on host %s", rec.ID, rec.HomingHost)
 		}
@@ -207,6 +208,18 @@ func (a *attacher) reserve(ctx context.Context, req cniapi.PodRequest, place Pla
 		return rec, port, coded(cniapi.CodeEndpoint, msgEndpoint, err)
 	}
 	return rec, port, attach(ctx, n)
+}
+
+// missing adds to an error what can be done about a network or a group that is not
+// there: whoever looks at the pod's events reads it.
+func (a *attacher) missing(err error, p Place) error {
+	if !errs.Is(err, errs.NotFound) {
+		return err
+	}
+	if _, known := a.cfg.Agent.KnownNetwork(p.NetworkID()); known && p.Group != "" {
+		return fmt.Errorf("group %s of tenant %s not found, create it with: netctl group create -t %s %s %s: %w", p.Group, p.Tenant, p.Tenant, p.Network, p.Group, err)
+	}
+	return fmt.Errorf("network %s of tenant %s not found, create it with: netctl net create -t %s -s SUBNET -g GATEWAY %s: %w", p.Network, p.Tenant, p.Tenant, p.Network, err)
 }
 
 // connect configures the container's interface while the flows are on their way.

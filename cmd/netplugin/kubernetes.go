@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/sirupsen/logrus"
+	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/k8splugin"
+	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
+	"github.com/contiv/netplugin/mgmtfn/k8splugin/kubeapi"
+	"github.com/contiv/netplugin/mgmtfn/k8splugin/services"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/utils/cliconf"
+)
+
+// kubeOptions say how the agent works with Kubernetes.
+type kubeOptions struct {
+	config, node, proxy string
+}
+
+const (
+	proxyPods = "pods"
+	proxyOff  = "off"
+)
+
+func (o *kubeOptions) flags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{
+			Name: "k8s-config", Value: kubeapi.DefaultConfig, Destination: &o.config, Sources: env.Var("K8S_CONFIG"),
+			Usage: "`file` with the API server's address and credentials; without it those of the pod that netplugin runs in (mode kubernetes and test)",
+		},
+		&cli.StringFlag{
+			Name: "k8s-node", Destination: &o.node, Sources: env.Var("K8S_NODE"),
+			Usage: "`name` of this host's Node (default: the label of the host)",
+		},
+		&cli.StringFlag{
+			Name: "service-proxy", Value: proxyPods, Destination: &o.proxy, Sources: env.Var("SERVICE_PROXY"),
+			Usage: "pods: lead containers to the pods of Services; off: leave it to the node's own proxy (mode kubernetes)",
+		},
+	}
+}
+
+func (o *kubeOptions) validate() error {
+	if !filepath.IsAbs(o.config) {
+		return cliconf.Usagef("--k8s-config %q: expected an absolute path", o.config)
+	}
+	return cliconf.OneOf("--service-proxy", &o.proxy, proxyPods, proxyOff)
+}
+
+// runsCNI reports whether CNI runtimes are served.
+func (o *options) runsCNI() bool { return o.network.Mode == "kubernetes" || o.network.Mode == "test" }
+
+// kubernetes is what the agent has to do with an API server; nil when there is none. Its
+// methods may be called on nil.
+type kubernetes struct {
+	place    func(context.Context, cniapi.PodRequest) (k8splugin.Place, error)
+	services *services.Watcher // nil: somebody else leads to Services
+}
+
+func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubernetes, error) {
+	if !o.runsCNI() {
+		return nil, nil
+	}
+	cfg, err := kubeapi.Load(o.kube.config, log)
+	if cfg == nil || err != nil {
+		return nil, err
+	}
+	k := &kubernetes{}
+	if k.place, err = k8splugin.NewPlacer(cfg); err != nil {
+		return nil, err
+	}
+	if o.kube.proxy == proxyOff {
+		return k, nil
+	}
+	client, err := kubeapi.NewClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	node := o.kube.node
+	if node == "" {
+		node = o.host
+	}
+	driver.KeepServices()
+	k.services, err = services.New(services.Config{
+		HostLabel: o.host, Node: node, Services: client.Services(), EndpointSlices: client.EndpointSlices(), Nodes: client.Nodes(),
+		Driver: driver, Log: log.WithField("part", "services"),
+	})
+	return k, err
+}
+
+func (k *kubernetes) placer() func(context.Context, cniapi.PodRequest) (k8splugin.Place, error) {
+	if k == nil {
+		return nil
+	}
+	return k.place
+}
+
+// Apply passes a batch of the state prefix on.
+func (k *kubernetes) Apply(b objdb.Batch) {
+	if k != nil && k.services != nil {
+		k.services.Apply(b)
+	}
+}
+
+// Run works until ctx ends.
+func (k *kubernetes) Run(ctx context.Context) error {
+	if k.services == nil {
+		return nil
+	}
+	return k.services.Run(ctx)
+}

@@ -1,0 +1,72 @@
+package kubeapi
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/sirupsen/logrus"
+	"k8s.io/client-go/rest"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// DefaultConfig is the file with the API server's address and credentials.
+const DefaultConfig = "/var/contiv/config/contiv.json"
+
+const (
+	serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+	userAgent           = "contiv-netplugin"
+)
+
+// file is the content of DefaultConfig.
+type file struct {
+	Server string `json:"K8S_API_SERVER"`
+	CA     string `json:"K8S_CA"`
+	Key    string `json:"K8S_KEY"`
+	Cert   string `json:"K8S_CERT"`
+	Token  string `json:"K8S_TOKEN"`
+}
+
+// Load reads where the API server is: from a file, or, when there is none, from what
+// Kubernetes gives a pod. It returns nil without an error when neither says anything.
+func Load(path string, log logrus.FieldLogger) (*rest.Config, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		cfg, err := rest.InClusterConfig()
+		if errors.Is(err, rest.ErrNotInCluster) {
+			log.WithField("file", path).Info("no API server is configured; tenant, network and group come from the CNI configuration")
+			return nil, nil
+		}
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "%s is absent, and the service account cannot be used: %w", path, err)
+		}
+		cfg.UserAgent = userAgent
+		return cfg, nil
+	}
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "read the API server's configuration: %w", err)
+	}
+	var c file
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return nil, errs.New(errs.Invalid, "%s: expected a JSON object with K8S_API_SERVER and credentials: %w", path, err)
+	}
+	if c.Server == "" {
+		return nil, errs.New(errs.Invalid, "%s: K8S_API_SERVER is empty, expected https://host:port", path)
+	}
+	cfg := &rest.Config{
+		Host: c.Server, UserAgent: userAgent,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: c.CA, CertFile: c.Cert, KeyFile: c.Key},
+	}
+	switch token := strings.TrimSpace(c.Token); {
+	case token != "":
+		cfg.BearerToken = token
+	case c.Cert == "":
+		cfg.BearerTokenFile = serviceAccountToken // re-read by the client as it rotates
+	}
+	if _, err := rest.HTTPClientFor(cfg); err != nil {
+		return nil, errs.New(errs.Invalid, "%s: %w", path, err)
+	}
+	return cfg, nil
+}

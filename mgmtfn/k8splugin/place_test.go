@@ -1,0 +1,142 @@
+package k8splugin
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// meta is the metadata of an object as the API server tells it.
+type meta struct {
+	Name        string            `json:"name"`
+	UID         string            `json:"uid,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// apiServer tells of pod shop/web-0 and of namespace shop, with an HTTP status.
+type apiServer struct {
+	pod, namespace meta
+	status         int
+}
+
+func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	object, ok := map[string]meta{"/api/v1/namespaces/shop/pods/web-0": a.pod, "/api/v1/namespaces/shop": a.namespace}[r.URL.Path]
+	status := a.status
+	if !ok || r.Header.Get("Authorization") != "Bearer secret" {
+		status = http.StatusTeapot
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	answer := map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object}
+	if status != http.StatusOK {
+		answer = map[string]any{"kind": "Status", "apiVersion": "v1", "code": status, "reason": map[int]string{404: "NotFound", 403: "Forbidden"}[status]}
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func TestPlaces(t *testing.T) {
+	api := &apiServer{status: http.StatusOK}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	placer, err := NewPlacer(&rest.Config{Host: server.URL, BearerToken: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := func(tenant, network, group string) map[string]string {
+		all := map[string]string{}
+		for key, value := range map[string]string{labelTenant: tenant, labelNetwork: network, labelGroup: group} {
+			if value != "" {
+				all[key] = value
+			}
+		}
+		return all
+	}
+	req := cniapi.PodRequest{Name: "web-0", Namespace: "shop", PodUID: "u-1"}
+	for _, c := range []struct {
+		name           string
+		pod, namespace meta
+		want           Place
+		fails          string
+	}{
+		{name: "nothing is said", want: Place{}},
+		{name: "labels of the pod", pod: meta{Labels: labels("blue", "net1", "web")}, want: Place{"blue", "net1", "web"}},
+		{name: "annotations of the pod", pod: meta{Annotations: labels("blue", "net1", "web")}, want: Place{"blue", "net1", "web"}},
+		{
+			name: "labels go before annotations", pod: meta{Labels: labels("", "net2", ""), Annotations: labels("blue", "net1", "")},
+			want: Place{"blue", "net2", ""},
+		},
+		{name: "labels of the namespace", namespace: meta{Labels: labels("blue", "net1", "web")}, want: Place{"blue", "net1", "web"}},
+		{
+			name: "a group of the pod in the namespace's network", pod: meta{Labels: labels("", "", "db")}, namespace: meta{Labels: labels("blue", "net1", "web")},
+			want: Place{"blue", "net1", "db"},
+		},
+		{
+			name: "a network of the pod is without the namespace's group", pod: meta{Labels: labels("", "net2", "")}, namespace: meta{Labels: labels("blue", "net1", "web")},
+			want: Place{"blue", "net2", ""},
+		},
+		{
+			name: "a pod chooses its tenant where the namespace does not", pod: meta{Labels: labels("red", "", "")}, namespace: meta{Labels: labels("", "net1", "")},
+			want: Place{"red", "net1", ""},
+		},
+		{
+			name: "the namespace's tenant stands", pod: meta{Labels: labels("red", "", "")}, namespace: meta{Labels: labels("blue", "", "")},
+			fails: "remove io.contiv.tenant from the pod",
+		},
+		{name: "the same tenant is no conflict", pod: meta{Labels: labels("blue", "", "")}, namespace: meta{Labels: labels("blue", "", "")}, want: Place{Tenant: "blue"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			api.pod, api.namespace = c.pod, c.namespace
+			api.pod.Name, api.pod.UID, api.namespace.Name = "web-0", "u-1", "shop"
+			got, err := placer(t.Context(), req)
+			if c.fails != "" {
+				if !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), c.fails) {
+					t.Errorf("error %v, expected %q", err, c.fails)
+				}
+				return
+			}
+			if err != nil || got != c.want {
+				t.Errorf("%+v, %v; expected %+v", got, err, c.want)
+			}
+		})
+	}
+	req.PodUID = "u-0" // the pod of that name is another one by now
+	if _, err := placer(t.Context(), req); !errs.Is(err, errs.Conflict) {
+		t.Errorf("error %v", err)
+	}
+	for code, kind := range map[int]errs.Kind{404: errs.NotFound, 403: errs.Invalid, 503: errs.Unavailable} {
+		api.status = code
+		if _, err := placer(t.Context(), req); !errs.Is(err, kind) {
+			t.Errorf("status %d: error %v, expected kind %s", code, err, kind)
+		}
+	}
+}
+
+// What is missing is named together with the command that makes it.
+func TestMissingPlaces(t *testing.T) {
+	w := newWorld(t)
+	a := newAttacher(Config{Agent: w})
+	gone := errs.New(errs.NotFound, "key not found")
+	known := Place{Tenant: w.network.Tenant, Network: w.network.Name, Group: "web"}
+	for _, c := range []struct {
+		place Place
+		want  string
+	}{
+		{Place{Tenant: "blue", Network: "net9"}, "network net9 of tenant blue not found, create it with: netctl net create -t blue -s SUBNET -g GATEWAY net9: key not found"},
+		{known, "group web of tenant " + known.Tenant + " not found, create it with: netctl group create -t " + known.Tenant + " " + known.Network + " web: key not found"},
+	} {
+		if err := a.missing(gone, c.place); err.Error() != c.want || !errs.Is(err, errs.NotFound) {
+			t.Errorf("%+v: %v, expected %s", c.place, err, c.want)
+		}
+	}
+	if err := a.missing(nil, known); err != nil {
+		t.Errorf("error %v out of none", err)
+	}
+}

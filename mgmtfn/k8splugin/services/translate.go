@@ -1,0 +1,295 @@
+package services
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/contiv/netplugin/drivers"
+)
+
+// surroundings is what a translation needs to know besides the Service itself.
+type surroundings struct {
+	host  string                // label of this host
+	node  string                // name of this host's Node
+	zone  string                // of this host's Node; empty: unknown
+	nodes map[netip.Addr]string // names of Nodes by their addresses
+	world *world
+}
+
+// externalSuffix tells the declaration of a Service's external addresses from that of
+// its own, where other rules hold for them.
+const externalSuffix = "+external"
+
+// translate says what a Service is for the driver: nothing, when it has no address of
+// its own or another proxy is in charge of it; else one declaration, or two when its own
+// addresses lead to pods of the same node only.
+func translate(s *corev1.Service, slices []*discoveryv1.EndpointSlice, env surroundings) []drivers.Service {
+	if !ours(s) {
+		return nil
+	}
+	own, external := vips(s, env)
+	id := s.Namespace + "/" + s.Name
+	base := drivers.Service{Affinity: affinity(s)}
+	local := s.Spec.InternalTrafficPolicy != nil && *s.Spec.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal
+	if !local {
+		own, external = append(own, external...), nil
+	}
+	declare := func(id string, vips []netip.Addr, local bool) drivers.Service {
+		out := base
+		out.ID, out.VIPs, out.OnlyLocal = id, vips, local
+		out.Ports = ports(s, slices, env, local)
+		return out
+	}
+	var out []drivers.Service
+	if len(own) > 0 {
+		out = append(out, declare(id, own, local))
+	}
+	if len(external) > 0 {
+		out = append(out, declare(id+externalSuffix, external, false))
+	}
+	return out
+}
+
+// ids are those that translate may give a Service's declarations.
+func ids(key string) []string { return []string{key, key + externalSuffix} }
+
+// ours reports whether a Service is one to be led to its pods.
+func ours(s *corev1.Service) bool {
+	_, otherProxy := s.Labels["service.kubernetes.io/service-proxy-name"]
+	_, headless := s.Labels[corev1.IsHeadlessService]
+	return s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone &&
+		!otherProxy && !headless
+}
+
+// vips are the addresses of a Service: those the cluster gave it, and those from
+// outside. An address of a node is none of them: the node answers there itself.
+func vips(s *corev1.Service, env surroundings) (own, external []netip.Addr) {
+	all := s.Spec.ClusterIPs
+	if len(all) == 0 {
+		all = []string{s.Spec.ClusterIP}
+	}
+	add := func(list []netip.Addr, text string) []netip.Addr {
+		a, err := netip.ParseAddr(text)
+		if err != nil || slices.Contains(own, a) || slices.Contains(list, a) {
+			return list
+		}
+		if _, isNode := env.nodes[a]; isNode {
+			return list
+		}
+		return append(list, a)
+	}
+	for _, text := range all {
+		own = add(own, text)
+	}
+	for _, text := range s.Spec.ExternalIPs {
+		external = add(external, text)
+	}
+	if len(s.Spec.LoadBalancerSourceRanges) > 0 {
+		return own, external // whom it lets in, only the node's own proxy knows
+	}
+	for _, in := range s.Status.LoadBalancer.Ingress {
+		if in.IPMode == nil || *in.IPMode == corev1.LoadBalancerIPModeVIP {
+			external = add(external, in.IP)
+		}
+	}
+	return own, external
+}
+
+// affinity is how long a client keeps its provider.
+func affinity(s *corev1.Service) time.Duration {
+	if s.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+		return 0
+	}
+	seconds := int32(corev1.DefaultClientIPServiceAffinitySeconds)
+	if c := s.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
+		seconds = *c.ClientIP.TimeoutSeconds
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+func protocol(p corev1.Protocol) (uint8, bool) {
+	switch p {
+	case corev1.ProtocolTCP, "":
+		return unix.IPPROTO_TCP, true
+	case corev1.ProtocolUDP:
+		return unix.IPPROTO_UDP, true
+	case corev1.ProtocolSCTP:
+		return unix.IPPROTO_SCTP, true
+	}
+	return 0, false
+}
+
+func ports(s *corev1.Service, all []*discoveryv1.EndpointSlice, env surroundings, local bool) []drivers.ServicePort {
+	var out []drivers.ServicePort
+	for _, p := range s.Spec.Ports {
+		proto, ok := protocol(p.Protocol)
+		if !ok || p.Port < 1 || p.Port > 65535 {
+			continue
+		}
+		found := candidates(p.Name, proto, all, env)
+		if local {
+			found = slices.DeleteFunc(found, func(c candidate) bool { return !c.Local })
+		} else {
+			prefer(found, env)
+		}
+		out = append(out, drivers.ServicePort{
+			Name: p.Name, Proto: proto, Port: uint16(p.Port), NodePort: uint16(max(p.NodePort, 0)), Providers: choose(found, proto),
+		})
+	}
+	return out
+}
+
+// candidate is one address of a slice at one port.
+type candidate struct {
+	drivers.ServiceProvider
+	ready, leaving bool // leaving: terminating, but still serving
+	hints          *discoveryv1.EndpointHints
+	away           bool // another one is nearer
+}
+
+// candidates lists what slices have for a port of a Service: slices say themselves
+// which number the port has at their addresses.
+func candidates(port string, proto uint8, all []*discoveryv1.EndpointSlice, env surroundings) []candidate {
+	var out []candidate
+	for _, slice := range all {
+		if slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6 {
+			continue
+		}
+		for _, p := range slice.Ports {
+			if deref(p.Name, "") != port || p.Port == nil || *p.Port < 1 || *p.Port > 65535 {
+				continue
+			}
+			if theirs, ok := protocol(deref(p.Protocol, corev1.ProtocolTCP)); !ok || theirs != proto {
+				continue
+			}
+			for _, ep := range slice.Endpoints {
+				if c, ok := asCandidate(ep, uint16(*p.Port), env); ok {
+					out = append(out, c)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func asCandidate(ep discoveryv1.Endpoint, port uint16, env surroundings) (c candidate, ok bool) {
+	if len(ep.Addresses) == 0 {
+		return c, false
+	}
+	a, err := netip.ParseAddr(ep.Addresses[0]) // further ones have no meaning
+	if err != nil {
+		return c, false
+	}
+	c.Addr, c.hints = netip.AddrPortFrom(a, port), ep.Hints
+	c.ready = deref(ep.Conditions.Ready, true)
+	c.leaving = !c.ready && deref(ep.Conditions.Terminating, false) && deref(ep.Conditions.Serving, c.ready)
+	node := deref(ep.NodeName, "")
+	if at, isNode := env.nodes[a]; isNode {
+		c.Local = at == env.node
+		return c, true
+	}
+	pod := ""
+	if ep.TargetRef != nil && ep.TargetRef.Kind == "Pod" {
+		pod = ep.TargetRef.Name
+	}
+	owner, tenant, known := env.world.owner(a, pod, node)
+	switch {
+	case known:
+		c.Tenant, c.Local = tenant, owner.host == env.host
+	case pod != "":
+		return c, false // not in Contiv's networks, or not yet
+	}
+	return c, true // else somewhere outside
+}
+
+// prefer marks what hints lead away from, if every endpoint that is ready has a hint
+// and one of them leads here. Nodes are nearer than zones.
+func prefer(all []candidate, env surroundings) {
+	toNode := func(h *discoveryv1.EndpointHints) (has, here bool) {
+		return len(h.ForNodes) > 0, slices.ContainsFunc(h.ForNodes, func(n discoveryv1.ForNode) bool { return n.Name == env.node })
+	}
+	toZone := func(h *discoveryv1.EndpointHints) (has, here bool) {
+		return len(h.ForZones) > 0, env.zone != "" && slices.ContainsFunc(h.ForZones, func(z discoveryv1.ForZone) bool { return z.Name == env.zone })
+	}
+	for _, hint := range []func(*discoveryv1.EndpointHints) (bool, bool){toNode, toZone} {
+		every, some := true, false
+		for _, c := range all {
+			if !c.ready {
+				continue
+			}
+			has, here := false, false
+			if c.hints != nil {
+				has, here = hint(c.hints)
+			}
+			every, some = every && has, some || here
+		}
+		if !every || !some {
+			continue
+		}
+		for i, c := range all {
+			if c.ready {
+				_, here := hint(c.hints)
+				all[i].away = !here
+			}
+		}
+		return
+	}
+}
+
+// choose says who takes connections: what is ready and near, or, where nothing is ready,
+// what still serves while it terminates. Others keep the connections they have. Only
+// datagrams are led away at once from what is neither ready nor about to end: a client
+// of UDP would never learn that nobody listens.
+func choose(all []candidate, proto uint8) []drivers.ServiceProvider {
+	ready := map[string]bool{} // by tenant
+	anywhere := false
+	for _, c := range all {
+		if c.ready {
+			ready[c.Tenant], anywhere = true, true
+		}
+	}
+	type place struct {
+		addr   netip.AddrPort
+		tenant string
+	}
+	chosen := map[place]drivers.ServiceProvider{}
+	for _, c := range all {
+		p := c.ServiceProvider
+		switch {
+		case c.ready:
+			p.Draining = c.away
+		case c.leaving:
+			p.Draining = ready[""] || ready[c.Tenant] || c.Tenant == "" && anywhere
+		case proto == unix.IPPROTO_UDP:
+			continue
+		default:
+			p.Draining = true
+		}
+		at := place{p.Addr, p.Tenant}
+		if other, twice := chosen[at]; twice && !other.Draining {
+			continue
+		}
+		chosen[at] = p
+	}
+	var out []drivers.ServiceProvider
+	for _, p := range chosen {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b drivers.ServiceProvider) int {
+		return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(a.Tenant, b.Tenant))
+	})
+	return out
+}
+
+func deref[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}

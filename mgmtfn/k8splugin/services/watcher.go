@@ -1,0 +1,319 @@
+package services
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/objdb"
+)
+
+// Driver is what services are declared to.
+type Driver interface {
+	SetService(drivers.Service)
+	RemoveService(id string)
+	// ReleaseServices says that every service has been declared.
+	ReleaseServices()
+}
+
+// Config says what a Watcher works with.
+type Config struct {
+	HostLabel string // of endpoints of this host
+	Node      string // name of this host's Node
+	// Lists of the API server.
+	Services, EndpointSlices, Nodes cache.ListerWatcher
+	Driver                          Driver
+	Log                             logrus.FieldLogger
+}
+
+// Watcher declares Services. Create it with New.
+type Watcher struct {
+	cfg                     Config
+	services, slices, nodes cache.SharedIndexInformer
+	kick                    chan struct{}
+
+	mu    sync.Mutex
+	world world
+	// What may have to be declared anew.
+	stale struct {
+		all   bool
+		keys  map[string]struct{} // <namespace>/<name>
+		addrs map[netip.Addr]struct{}
+	}
+	declared map[string]struct{} // ids; Run's alone
+}
+
+const (
+	byService = "service"
+	byAddress = "address"
+)
+
+// New makes a watcher; it does nothing before Run.
+func New(cfg Config) (*Watcher, error) {
+	w := &Watcher{cfg: cfg, kick: make(chan struct{}, 1), world: newWorld(), declared: map[string]struct{}{}}
+	w.stale.keys, w.stale.addrs = map[string]struct{}{}, map[netip.Addr]struct{}{}
+	w.services = cache.NewSharedIndexInformer(cfg.Services, &corev1.Service{}, 0, nil)
+	w.slices = cache.NewSharedIndexInformer(cfg.EndpointSlices, &discoveryv1.EndpointSlice{}, 0, cache.Indexers{
+		byService: indexed(func(s *discoveryv1.EndpointSlice) []string { return []string{serviceOf(s)} }),
+		byAddress: indexed(addressesOf),
+	})
+	w.nodes = cache.NewSharedIndexInformer(cfg.Nodes, &corev1.Node{}, 0, nil)
+	for informer, mark := range map[cache.SharedIndexInformer]func(runtime.Object){
+		w.services: func(o runtime.Object) {
+			if s, ok := o.(*corev1.Service); ok {
+				w.stale.keys[s.Namespace+"/"+s.Name] = struct{}{}
+			}
+		},
+		w.slices: func(o runtime.Object) {
+			if s, ok := o.(*discoveryv1.EndpointSlice); ok {
+				w.stale.keys[serviceOf(s)] = struct{}{}
+			}
+		},
+		w.nodes: func(runtime.Object) { w.stale.all = true },
+	} {
+		if err := w.listen(informer, mark); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// listen has every object that comes, changes or goes marked.
+func (w *Watcher) listen(informer cache.SharedIndexInformer, mark func(runtime.Object)) error {
+	if err := informer.SetTransform(slim); err != nil {
+		return fmt.Errorf("informer: %w", err)
+	}
+	note := func(all ...any) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, o := range all {
+			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+				o = gone.Obj
+			}
+			if o, ok := o.(runtime.Object); ok {
+				mark(o)
+			}
+		}
+		w.wake()
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { note(o) },
+		DeleteFunc: func(o any) { note(o) },
+		UpdateFunc: func(before, now any) {
+			// A Node changes every few seconds in ways that do not matter here.
+			if a, ok := before.(*corev1.Node); ok {
+				if b, ok := now.(*corev1.Node); ok && zoneOf(a) == zoneOf(b) && slices.Equal(a.Status.Addresses, b.Status.Addresses) {
+					return
+				}
+			}
+			note(before, now) // a slice may have been another Service's
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("informer: %w", err)
+	}
+	return nil
+}
+
+// slim drops what nobody looks at, which is the greater part of an object.
+func slim(o any) (any, error) {
+	switch o := o.(type) {
+	case *corev1.Node:
+		o.ManagedFields, o.Annotations, o.Spec = nil, nil, corev1.NodeSpec{}
+		o.Status = corev1.NodeStatus{Addresses: o.Status.Addresses}
+	case *corev1.Service:
+		o.ManagedFields, o.Annotations = nil, nil
+	case *discoveryv1.EndpointSlice:
+		o.ManagedFields, o.Annotations = nil, nil
+	}
+	return o, nil
+}
+
+func indexed(f func(*discoveryv1.EndpointSlice) []string) cache.IndexFunc {
+	return func(o any) ([]string, error) {
+		s, ok := o.(*discoveryv1.EndpointSlice)
+		if !ok {
+			return nil, fmt.Errorf("%T is no EndpointSlice", o)
+		}
+		return f(s), nil
+	}
+}
+
+// serviceOf is the key of the Service that a slice belongs to.
+func serviceOf(s *discoveryv1.EndpointSlice) string {
+	return s.Namespace + "/" + s.Labels[discoveryv1.LabelServiceName]
+}
+
+func addressesOf(s *discoveryv1.EndpointSlice) []string {
+	var out []string
+	for _, ep := range s.Endpoints {
+		for _, text := range ep.Addresses {
+			if a, err := netip.ParseAddr(text); err == nil {
+				out = append(out, a.String())
+			}
+		}
+	}
+	return out
+}
+
+// zoneOf is the failure zone of a Node.
+func zoneOf(n *corev1.Node) string { return n.Labels[corev1.LabelTopologyZone] }
+
+// Apply takes a batch of the state prefix over; batches come in their order.
+func (w *Watcher) Apply(batch objdb.Batch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := w.world.apply(batch)
+	maps.Copy(w.stale.addrs, changed)
+	w.wake()
+}
+
+func (w *Watcher) wake() {
+	select {
+	case w.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Run works until ctx ends. What is declared stays. The API server may be away, at the
+// start as well: the services of before then stay as they are.
+func (w *Watcher) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	informers := []cache.SharedIndexInformer{w.services, w.slices, w.nodes}
+	synced := make([]cache.InformerSynced, len(informers))
+	for i, informer := range informers {
+		synced[i] = informer.HasSynced
+		g.Go(func() error { informer.RunWithContext(ctx); return nil })
+	}
+	g.Go(func() error {
+		if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+			return nil
+		}
+		w.declareAll()
+		w.cfg.Driver.ReleaseServices()
+		w.cfg.Log.WithField("services", len(w.services.GetStore().ListKeys())).Info("services of Kubernetes declared")
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-w.kick:
+				w.declareStale()
+			}
+		}
+	})
+	return g.Wait()
+}
+
+// declareAll declares every Service there is, and takes back others.
+func (w *Watcher) declareAll() {
+	keys := map[string]struct{}{}
+	for _, key := range w.services.GetStore().ListKeys() {
+		keys[key] = struct{}{}
+	}
+	for id := range w.declared {
+		keys[strings.TrimSuffix(id, externalSuffix)] = struct{}{}
+	}
+	w.declare(keys)
+}
+
+// declareStale declares what a change may concern.
+func (w *Watcher) declareStale() {
+	w.mu.Lock()
+	all, keys, addrs := w.stale.all, w.stale.keys, w.stale.addrs
+	w.stale.all, w.stale.keys, w.stale.addrs = false, map[string]struct{}{}, map[netip.Addr]struct{}{}
+	w.mu.Unlock()
+	if all {
+		w.declareAll()
+		return
+	}
+	for a := range addrs {
+		found, err := w.slices.GetIndexer().ByIndex(byAddress, a.String())
+		if err != nil {
+			w.cfg.Log.WithError(err).Error("the index of slices by address is missing")
+			continue
+		}
+		for _, o := range found {
+			if s, ok := o.(*discoveryv1.EndpointSlice); ok {
+				keys[serviceOf(s)] = struct{}{}
+			}
+		}
+	}
+	w.declare(keys)
+}
+
+func (w *Watcher) declare(keys map[string]struct{}) {
+	if len(keys) == 0 {
+		return
+	}
+	env := w.surroundings()
+	for key := range keys {
+		wanted := w.translate(key, env)
+		for _, s := range wanted {
+			w.declared[s.ID] = struct{}{}
+			w.cfg.Driver.SetService(s)
+		}
+		for _, id := range ids(key) {
+			if slices.ContainsFunc(wanted, func(s drivers.Service) bool { return s.ID == id }) {
+				continue
+			}
+			if _, was := w.declared[id]; was {
+				delete(w.declared, id)
+				w.cfg.Driver.RemoveService(id)
+			}
+		}
+	}
+}
+
+func (w *Watcher) translate(key string, env surroundings) []drivers.Service {
+	o, exists, err := w.services.GetStore().GetByKey(key)
+	s, ok := o.(*corev1.Service)
+	if err != nil || !exists || !ok {
+		return nil
+	}
+	found, err := w.slices.GetIndexer().ByIndex(byService, key)
+	if err != nil {
+		w.cfg.Log.WithError(err).Error("the index of slices by service is missing")
+		return nil
+	}
+	var all []*discoveryv1.EndpointSlice
+	for _, o := range found {
+		if s, ok := o.(*discoveryv1.EndpointSlice); ok {
+			all = append(all, s)
+		}
+	}
+	w.mu.Lock() // env has the world in it
+	defer w.mu.Unlock()
+	return translate(s, all, env)
+}
+
+// surroundings reads the Nodes.
+func (w *Watcher) surroundings() surroundings {
+	env := surroundings{host: w.cfg.HostLabel, node: w.cfg.Node, nodes: map[netip.Addr]string{}, world: &w.world}
+	for _, o := range w.nodes.GetStore().List() {
+		n, ok := o.(*corev1.Node)
+		if !ok {
+			continue
+		}
+		if n.Name == w.cfg.Node {
+			env.zone = zoneOf(n)
+		}
+		for _, a := range n.Status.Addresses {
+			if a, err := netip.ParseAddr(a.Address); err == nil { // others are names
+				env.nodes[a] = n.Name
+			}
+		}
+	}
+	return env
+}
