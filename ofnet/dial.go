@@ -14,9 +14,12 @@ type bridgeChannel struct{ conn *ofctrl.Conn }
 
 // agentParts are the parts of pipelines that the agent plays.
 type agentParts struct {
-	dns       func(*DNSQuery)
-	malformed *atomic.Uint64
+	dns    func(*DNSQuery)
+	counts *packetIns
 }
+
+// packetIns counts the packets that flows have passed on to the agent, by kind.
+type packetIns struct{ queries, solicitations, rejections, malformed atomic.Uint64 }
 
 func (a agentParts) dial(ctx context.Context, target string) (Channel, error) {
 	// Packets that arrive before Dial has returned wait for conn.
@@ -45,21 +48,27 @@ func (a agentParts) handle(conn packetSender, in *of.PacketIn) {
 	if string(in.Userdata) == dnsUserdata {
 		switch q, err := parseDNS(conn, in); {
 		case err != nil:
-			a.malformed.Add(1)
+			a.counts.malformed.Add(1)
 		case a.dns == nil:
+			a.counts.queries.Add(1)
 			q.Pass()
 		default:
+			a.counts.queries.Add(1)
 			a.dns(q)
 		}
 		return
 	}
-	answer := answerSolicitation
+	answer, count := answerSolicitation, &a.counts.solicitations
 	if cookieFeature(in.Cookie) == featureReject {
-		answer = answerRejected
+		answer, count = answerRejected, &a.counts.rejections
 	}
-	if out := answer(in); out != nil {
-		_ = conn.PacketOut(out)
+	out := answer(in)
+	if out == nil {
+		a.counts.malformed.Add(1)
+		return
 	}
+	count.Add(1)
+	_ = conn.PacketOut(out)
 }
 
 func (c *bridgeChannel) Dump(ctx context.Context, yield func(of.Flow)) error {
@@ -82,6 +91,11 @@ func (c *bridgeChannel) DumpGroups(ctx context.Context) ([]of.Group, error) {
 
 func (c *bridgeChannel) DumpMeters(ctx context.Context) ([]of.Meter, error) {
 	return c.conn.DumpMeters(ctx)
+}
+
+// MeterStats is no part of Channel, because nothing depends on it.
+func (c *bridgeChannel) MeterStats(ctx context.Context) ([]of.MeterStats, error) {
+	return c.conn.DumpMeterStats(ctx)
 }
 
 func (c *bridgeChannel) Apply(ctx context.Context, mods []of.Message) error {

@@ -56,7 +56,7 @@ func TestDNSAnswer(t *testing.T) {
 		}
 		var conn sentOut
 		var got *DNSQuery
-		agentParts{dns: func(q *DNSQuery) { got = q }}.handle(&conn, in)
+		agentParts{dns: func(q *DNSQuery) { got = q }, counts: &packetIns{}}.handle(&conn, in)
 		if got == nil || got.Port != 7 || got.VRF != 3 || !got.ToAgent || string(got.Message) != "question" {
 			t.Fatalf("query to %s: %+v", server, got)
 		}
@@ -94,7 +94,7 @@ func TestDNSMalformed(t *testing.T) {
 	match := of.NewMatch().InPort(7)
 	sw := NewSwitch(SwitchConfig{})
 	var conn sentOut
-	parts := agentParts{malformed: sw.malformed}
+	parts := agentParts{counts: sw.counts}
 	for i, in := range []*of.PacketIn{
 		{Match: match},
 		{Match: match, Data: good[:20]},

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -24,6 +23,9 @@ type SwitchConfig struct {
 	// DNS is told of what containers ask, if the pipeline has DNS. It must not block, and
 	// see to it that every query is answered, passed or dropped. Nil passes all.
 	DNS func(*DNSQuery)
+	// Pushed, if set, is told how many changes have been sent together, and how long the
+	// bridge took to carry them out. It must not block.
+	Pushed func(changes int, took time.Duration)
 	// Dial opens the OpenFlow channel; nil for the real one.
 	Dial func(ctx context.Context, target string) (Channel, error)
 }
@@ -59,7 +61,7 @@ type Switch struct {
 	cfg  SwitchConfig
 	kick chan struct{}
 
-	malformed *atomic.Uint64 // packets for the agent that make no sense
+	counts *packetIns
 
 	mu       sync.Mutex
 	owners   map[string]Program
@@ -85,12 +87,12 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 	if cfg.Log == nil {
 		cfg.Log = logrus.StandardLogger()
 	}
-	malformed := &atomic.Uint64{}
+	counts := &packetIns{}
 	if cfg.Dial == nil {
-		cfg.Dial = agentParts{dns: cfg.DNS, malformed: malformed}.dial
+		cfg.Dial = agentParts{dns: cfg.DNS, counts: counts}.dial
 	}
 	s := &Switch{
-		malformed: malformed, cfg: cfg, kick: make(chan struct{}, 1), changed: make(chan struct{}),
+		counts: counts, cfg: cfg, kick: make(chan struct{}, 1), changed: make(chan struct{}),
 		owners: map[string]Program{}, holds: holds{}, flows: newWishes[of.FlowKey](sameBody),
 		groups: newWishes[uint32](same[of.Group]), meters: newWishes[uint32](same[of.Meter]),
 	}
@@ -341,7 +343,10 @@ type SwitchStatus struct {
 	Refused   int
 	Sent      uint64 // changes since start
 	Malformed uint64 // packets for the agent that it dropped because they make no sense
-	Error     string `json:",omitempty"`
+	// What else the agent was given: queries of names, solicitations of neighbours, and
+	// packets to be refused.
+	Queries, Solicitations, Rejections uint64
+	Error                              string `json:",omitempty"`
 }
 
 // Status returns a Switch in numbers.
@@ -351,7 +356,8 @@ func (s *Switch) Status() SwitchStatus {
 	st := SwitchStatus{
 		Connected: s.synced, Connects: s.connects, Desired: s.flows.diff.Len(), Digest: s.flows.digest, Actual: s.flows.diff.LenActual(),
 		Groups: s.groups.diff.LenActual(), Meters: s.meters.diff.LenActual(),
-		Pending: s.countPending(), Refused: s.countRefused(), Sent: s.sent, Malformed: s.malformed.Load(),
+		Pending: s.countPending(), Refused: s.countRefused(), Sent: s.sent, Malformed: s.counts.malformed.Load(),
+		Queries: s.counts.queries.Load(), Solicitations: s.counts.solicitations.Load(), Rejections: s.counts.rejections.Load(),
 	}
 	if s.lastErr != nil {
 		st.Error = s.lastErr.Error()

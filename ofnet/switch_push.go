@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -149,10 +150,14 @@ func (s *Switch) send(ctx context.Context, carry func(context.Context, []of.Mess
 	for i, c := range batch {
 		mods[i] = c.mod()
 	}
+	began := time.Now()
 	err := carry(ctx, mods)
 	var no *Refused
 	switch {
 	case err == nil:
+		if s.cfg.Pushed != nil {
+			s.cfg.Pushed(len(batch), time.Since(began))
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.sent += uint64(len(batch))

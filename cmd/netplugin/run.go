@@ -69,7 +69,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	metrics.MustRegister(driver.Collector(), agentCollector(ag))
+	metrics.MustRegister(driver.Collector(), ag.Collector())
 	var inspectNames func() any
 	if names != nil {
 		metrics.MustRegister(names.Collectors()...)
@@ -193,11 +193,4 @@ func values(m map[string]netip.Addr) []netip.Addr {
 		out = append(out, v)
 	}
 	return out
-}
-
-func agentCollector(ag *agent.Agent) prometheus.Collector {
-	revision := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "contiv_agent_applied_revision", Help: "Store revision up to which the state has been declared to the driver.",
-	}, func() float64 { return float64(ag.Status().Revision) })
-	return revision
 }

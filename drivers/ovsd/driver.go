@@ -24,6 +24,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -35,6 +36,7 @@ type Driver struct {
 
 	numbers numbers
 	host    *hostnet.Keeper
+	pushes  *prometheus.HistogramVec
 
 	mu        sync.Mutex
 	global    drivers.Global
@@ -91,7 +93,7 @@ func New(cfg Config) (*Driver, error) {
 	d := &Driver{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
 		ports: map[string]uint32{}, reach: newHostReach(), vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(), guards: newGuards(),
-		changed: make(chan struct{}), repair: make(chan struct{}, 1),
+		pushes: newPushHistogram(), changed: make(chan struct{}), repair: make(chan struct{}, 1),
 		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg), groupTags: newGroupVLANs(),
 	}
 	d.numbers.reserved = map[int]bool{}
@@ -104,7 +106,11 @@ func New(cfg Config) (*Driver, error) {
 
 func (d *Driver) addSide(encap ofnet.Encap, bridge string) {
 	s := &side{encap: encap, bridge: bridge}
-	s.sw = ofnet.NewSwitch(ofnet.SwitchConfig{Name: bridge, Target: d.cfg.mgmtTarget(bridge), Log: d.cfg.Log, DNS: d.query})
+	took := d.pushes.WithLabelValues(bridge)
+	s.sw = ofnet.NewSwitch(ofnet.SwitchConfig{
+		Name: bridge, Target: d.cfg.mgmtTarget(bridge), Log: d.cfg.Log, DNS: d.query,
+		Pushed: func(_ int, t time.Duration) { took.Observe(t.Seconds()) },
+	})
 	d.sides[encap] = s
 }
 

@@ -9,69 +9,128 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// Collector exports the driver's numbers, one series per bridge.
+// scrapeTimeout bounds how long the switch is waited for when metrics are read.
+const scrapeTimeout = 5 * time.Second
+
+// Collector exports the driver's numbers; docs/metrics.md lists them.
 func (d *Driver) Collector() prometheus.Collector { return collector{d} }
 
 type collector struct{ d *Driver }
 
 var (
-	descConnected = describe("connected", "Whether the OpenFlow channel is up and the bridge's flows are known.")
-	descDesired   = describe("flows_desired", "Flows that are wanted.")
-	descActual    = describe("flows_actual", "Flows in the bridge.")
-	descPending   = describe("flows_pending", "Flows still to be added, changed or removed.")
-	descRefused   = describe("flows_refused", "Flows the bridge refuses.")
-	descSent      = describe("flow_mods_total", "Flow-mods sent since the agent started.")
-	descMalformed = describe("malformed_packets_total", "Packets for the agent that it dropped because they make no sense.")
-	descConnects  = describe("channel_connects_total", "OpenFlow channels opened since the agent started.")
-)
+	descConnected = describe("connected", "Whether the OpenFlow channel is up and the bridge's flows are known.", "bridge")
+	descDesired   = describe("flows_desired", "Flows that are wanted.", "bridge")
+	descActual    = describe("flows_actual", "Flows in the bridge.", "bridge")
+	descPending   = describe("flows_pending", "Flows still to be added, changed or removed.", "bridge")
+	descRefused   = describe("flows_refused", "Flows the bridge refuses.", "bridge")
+	descGroups    = describe("groups_actual", "Groups in the bridge.", "bridge")
+	descMeters    = describe("meters_actual", "Meters in the bridge.", "bridge")
+	descSent      = describe("flow_mods_total", "Flow-mods sent since the agent started.", "bridge")
+	descConnects  = describe("channel_connects_total", "OpenFlow channels opened since the agent started.", "bridge")
+	descPacketIns = describe("packet_ins_total", "Packets that the bridge has given the agent since it started, by kind; malformed ones were dropped.", "bridge", "kind")
+	descDrops     = describe("dropped_packets_total", "Packets that the bridge has dropped, by the table where they ended, or the limit they exceeded.", "bridge", "reason")
+	descPorts     = describe("ports", "Ports that endpoints of this host have.")
+	descPeers     = describe("tunnel_peers", "Hosts that tunnels lead to.")
+	descEndpoints = describe("endpoints", "Endpoints that have been declared, by where they are.", "where")
 
-var (
 	descRulePackets = prometheus.NewDesc("contiv_policy_rule_packets_total", "Packets that a rule has decided on: openings of connections, and what it denies.", []string{"rule"}, nil)
 	descRuleBytes   = prometheus.NewDesc("contiv_policy_rule_bytes_total", "Bytes of the packets that a rule has decided on.", []string{"rule"}, nil)
 )
 
-// rulesWithin bounds how long a scrape waits for the switches' counters.
-const rulesWithin = 5 * time.Second
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("contiv_ovs_"+name, help, labels, nil)
+}
 
-func describe(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc("contiv_ovs_"+name, help, []string{"bridge"}, nil)
+func newPushHistogram() *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "contiv_ovs_reconcile_seconds", Help: "Time for the bridge to carry out the changes of one bundle.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
+	}, []string{"bridge"})
 }
 
 // Describe implements prometheus.Collector.
-func (collector) Describe(ch chan<- *prometheus.Desc) {
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		descConnected, descDesired, descActual, descPending, descRefused, descSent, descConnects, descMalformed,
+		descConnected, descDesired, descActual, descPending, descRefused, descGroups, descMeters, descSent, descConnects,
+		descPacketIns, descDrops, descRulePackets, descRuleBytes, descPorts, descPeers, descEndpoints,
 	} {
 		ch <- desc
 	}
+	c.d.pushes.Describe(ch)
 }
 
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for _, encap := range []ofnet.Encap{ofnet.VLAN, ofnet.VXLAN} {
-		s := c.d.sides[encap]
-		st := s.sw.Status()
-		gauge := func(desc *prometheus.Desc, v float64) {
-			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, s.bridge)
-		}
-		connected := 0.0
-		if st.Connected {
-			connected = 1
-		}
-		gauge(descConnected, connected)
-		gauge(descDesired, float64(st.Desired))
-		gauge(descActual, float64(st.Actual))
-		gauge(descPending, float64(st.Pending))
-		gauge(descRefused, float64(st.Refused))
-		ch <- prometheus.MustNewConstMetric(descSent, prometheus.CounterValue, float64(st.Sent), s.bridge)
-		ch <- prometheus.MustNewConstMetric(descConnects, prometheus.CounterValue, float64(st.Connects), s.bridge)
-		ch <- prometheus.MustNewConstMetric(descMalformed, prometheus.CounterValue, float64(st.Malformed), s.bridge)
+		c.bridge(ch, c.d.sides[encap])
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), rulesWithin)
+	c.d.pushes.Collect(ch)
+	c.rules(ch)
+	c.d.mu.Lock()
+	defer c.d.mu.Unlock()
+	local := 0
+	for _, e := range c.d.endpoints {
+		if e.Local {
+			local++
+		}
+	}
+	gauge := func(desc *prometheus.Desc, n int, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), labels...)
+	}
+	gauge(descPorts, len(c.d.ports))
+	gauge(descPeers, len(c.d.peers))
+	gauge(descEndpoints, local, "local")
+	gauge(descEndpoints, len(c.d.endpoints)-local, "remote")
+}
+
+// bridge exports the numbers of one bridge.
+func (c collector) bridge(ch chan<- prometheus.Metric, s *side) {
+	st := s.sw.Status()
+	put := func(desc *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, kind, v, append([]string{s.bridge}, labels...)...)
+	}
+	connected := 0.0
+	if st.Connected {
+		connected = 1
+	}
+	put(descConnected, prometheus.GaugeValue, connected)
+	for desc, n := range map[*prometheus.Desc]int{
+		descDesired: st.Desired, descActual: st.Actual, descPending: st.Pending, descRefused: st.Refused, descGroups: st.Groups, descMeters: st.Meters,
+	} {
+		put(desc, prometheus.GaugeValue, float64(n))
+	}
+	put(descSent, prometheus.CounterValue, float64(st.Sent))
+	put(descConnects, prometheus.CounterValue, float64(st.Connects))
+	for kind, n := range map[string]uint64{"dns": st.Queries, "neighbour": st.Solicitations, "reject": st.Rejections, "malformed": st.Malformed} {
+		put(descPacketIns, prometheus.CounterValue, float64(n), kind)
+	}
+	c.asked(s, put)
+}
+
+// asked exports what only the switch knows. While it does not answer these are left out.
+func (c collector) asked(s *side, put func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	c.d.mu.Lock()
+	p := s.pipeline
+	c.d.mu.Unlock()
+	if p == nil {
+		return
+	}
+	if drops, err := s.sw.Drops(ctx, p.Tables()); err == nil {
+		for reason, n := range drops {
+			put(descDrops, prometheus.CounterValue, float64(n), reason)
+		}
+	}
+}
+
+// rules exports what the rules have decided on. While a switch is away it is left out.
+func (c collector) rules(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	hits, err := c.d.RuleHits(ctx)
 	if err != nil {
-		return // a switch is away, which the other series tell
+		return
 	}
 	for id, h := range hits {
 		ch <- prometheus.MustNewConstMetric(descRulePackets, prometheus.CounterValue, float64(h.Packets), id)

@@ -340,3 +340,14 @@ func ruleName(r drivers.Rule) string {
 	}
 	return fmt.Sprintf("%s of policy %s, group %s of tenant %s", strings.Join(part[4:7], ":"), part[3], part[1], part[0])
 }
+
+// verdictOf is what a rule says: allow, deny or reject.
+func verdictOf(r drivers.Rule) string {
+	switch {
+	case r.Deny && r.Reject:
+		return "reject"
+	case r.Deny:
+		return "deny"
+	}
+	return "allow"
+}

@@ -41,6 +41,9 @@ var traceWords = map[string]map[string]string{
 	"uplink-out": {"miss": "there is no uplink"},
 }
 
+// verdicts are what rules do, in words.
+var verdicts = map[string]string{"allow": " allows it", "deny": " denies it", "reject": " rejects it"}
+
 // ownerKind splits an owner of flows into its kind and the object.
 func ownerKind(owner string) (kind, object string) {
 	kind, object, found := strings.Cut(owner, "/")
@@ -64,7 +67,7 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 	case kind == "rule":
 		r := d.rules[object]
 		out.Object = "rule " + ruleName(r)
-		out.Words = "rule " + ruleName(r) + map[bool]string{false: " allows it", true: " denies it"}[r.Deny]
+		out.Words = "rule " + ruleName(r) + verdicts[verdictOf(r)]
 		return out
 	case out.Feature == "miss":
 		kind = "miss"

@@ -99,6 +99,7 @@ type handler struct {
 	timeout time.Duration
 	router  *mux.Router
 	written func() (revision, settings int64)
+	metrics *metrics
 }
 
 func newHandler(cfg Config, e *intent.Engine, fabric *aci.Fabric, d docker) *handler {
@@ -121,6 +122,8 @@ func newHandler(cfg Config, e *intent.Engine, fabric *aci.Fabric, d docker) *han
 	if members == nil {
 		members = cluster.New("")
 	}
+	h.metrics = newMetrics(e, members)
+	h.router.Use(h.metrics.observe)
 	h.cluster(e, members)
 	h.trace(e)
 	return h

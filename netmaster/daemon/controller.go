@@ -10,7 +10,8 @@ import (
 // Controller is what a leader runs: everything that reads and writes intent. It
 // serves /api/v1/…, /plugin/… and /debug/… while its netmaster leads. A Controller
 // must not answer after the context of its NewController has ended: whatever it
-// still tries to write then fails at the fence.
+// still tries to write then fails at the fence. If it has a method Collect as a
+// prometheus.Collector does, that is used while it serves.
 type Controller interface {
 	http.Handler
 }

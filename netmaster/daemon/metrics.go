@@ -54,6 +54,7 @@ func newMetrics(reg *prometheus.Registry, v version.Info, s *seat, hub *events.H
 	}, func() float64 { return float64(hub.Streams()) })
 	for _, c := range []prometheus.Collector{
 		m.tenures, m.forwarded, m.requests, m.latency, build, leading, watching,
+		tenure{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := reg.Register(c); err != nil {
@@ -118,3 +119,18 @@ func (r *recorder) Write(p []byte) (int, error) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// tenure exports what the Controller has to tell, while there is one.
+type tenure struct{ seat *seat }
+
+// Describe implements prometheus.Collector. What is told depends on the Controller.
+func (tenure) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (t tenure) Collect(out chan<- prometheus.Metric) {
+	if c, ok := t.seat.view().controller.(interface {
+		Collect(chan<- prometheus.Metric)
+	}); ok {
+		c.Collect(out)
+	}
+}

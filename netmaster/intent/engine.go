@@ -80,6 +80,7 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 		model: e.model, commits: commits, log: cfg.Log,
 		queue: make(chan *request, queueLength), stopped: make(chan struct{}),
 	}
+	e.writer.metrics = newMetrics(func() int { return len(e.writer.queue) })
 	go e.writer.run(ctx)
 	if err := e.prepare(ctx); err != nil {
 		return nil, err

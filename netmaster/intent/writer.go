@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -19,6 +20,7 @@ type writer struct {
 	model   *model
 	commits *committer
 	log     logrus.FieldLogger
+	metrics *metrics
 	queue   chan *request
 	stopped chan struct{} // closed when run has returned
 }
@@ -134,7 +136,9 @@ func (w *writer) attempt(ctx context.Context, batch []*request) (int, error) {
 		n++
 	}
 	batch = batch[:n]
+	began := time.Now()
 	rev, err := w.commits.commit(ctx, x)
+	w.metrics.count(n, time.Since(began), err)
 	if err == nil {
 		x.merge(rev)
 		for _, r := range batch {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
@@ -62,6 +63,7 @@ type Agent struct {
 	loaded    bool  // the first snapshot has been declared
 	changed   chan struct{}
 
+	metrics  *metrics
 	oper     *operWriter
 	hostKick chan struct{}
 }
@@ -75,7 +77,7 @@ func New(cfg Config) *Agent {
 		cfg: cfg, networks: map[string]drivers.Network{}, records: map[string]state.Network{}, endpoints: map[string]state.Endpoint{},
 		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{}, byGroup: map[string]map[string]struct{}{},
 		hosts: map[string]netip.Addr{}, links: map[string]netip.Prefix{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(),
-		changed: make(chan struct{}), hostKick: make(chan struct{}, 1),
+		changed: make(chan struct{}), hostKick: make(chan struct{}, 1), metrics: newMetrics(),
 	}
 	a.oper = newOperWriter(cfg, a.operRecords)
 	return a
@@ -91,7 +93,9 @@ func (a *Agent) Run(ctx context.Context) error {
 			if a.cfg.OnBatch != nil {
 				a.cfg.OnBatch(batch)
 			}
+			began := time.Now()
 			a.apply(batch)
+			a.metrics.count(batch, time.Since(began))
 		}
 		return ctx.Err()
 	})

@@ -64,6 +64,11 @@ func (c *Conn) DumpMeters(ctx context.Context) ([]of.Meter, error) {
 	return dump[of.MeterConfigList](ctx, c, of.MultipartMeterConfig, "meters")
 }
 
+// DumpMeterStats returns the counters of all meters.
+func (c *Conn) DumpMeterStats(ctx context.Context) ([]of.MeterStats, error) {
+	return dump[of.MeterStatsList](ctx, c, of.MultipartMeterStats, "meter statistics")
+}
+
 // DumpPorts returns the ports of the switch.
 func (c *Conn) DumpPorts(ctx context.Context) ([]of.Port, error) {
 	return dump[of.PortDescList](ctx, c, of.MultipartPortDesc, "ports")

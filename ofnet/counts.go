@@ -1,0 +1,76 @@
+package ofnet
+
+import (
+	"context"
+	"fmt"
+
+	of "github.com/contiv/netplugin/libopenflow"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Reasons of drops that are not tables: what a meter does not let through.
+const (
+	DropRate     = "rate"        // beyond the rate of the endpoint's group
+	DropQueries  = "dns-rate"    // beyond what a container may ask the name server
+	DropRefusals = "reject-rate" // beyond what the agent answers on behalf of the unwanted
+)
+
+// Drops counts the packets that the bridge has dropped since the flows that did it were
+// made, by reason: the name of the table where a packet ended, as Pipeline.Tables gives
+// them, or one of the above.
+func (s *Switch) Drops(ctx context.Context, tables []string) (map[string]uint64, error) {
+	drops := map[string]uint64{DropRate: 0, DropQueries: 0, DropRefusals: 0}
+	for _, object := range []string{"miss", "fixed"} {
+		const objectBits = 1<<32 - 1
+		err := s.Counters(ctx, cookie(0, 0, object)&objectBits, objectBits|cookieLearned, func(f of.FlowStats) {
+			if f.Instructions == drop && int(f.Table) < len(tables) && !s.isLearned(f.Table) {
+				drops[tables[f.Table]] += f.Packets
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("count the drops of %s: %w", s.cfg.Name, err)
+		}
+	}
+	meters, err := s.meterStats(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("count the drops of %s: %w", s.cfg.Name, err)
+	}
+	for _, m := range meters {
+		reason := DropRate
+		switch {
+		case m.ID > lastMeter:
+			continue
+		case m.ID == rejectMeter:
+			reason = DropRefusals
+		case m.ID >= firstDNSMeter && m.ID < firstDNSMeter+dnsMeters:
+			reason = DropQueries
+		}
+		for _, band := range m.Bands {
+			drops[reason] += band.Packets
+		}
+	}
+	return drops, nil
+}
+
+// isLearned reports whether a table holds what the bridge learns. Packets are only
+// shown to it on their way: at its end nothing is dropped.
+func (s *Switch) isLearned(table uint8) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.learned[table]
+}
+
+func (s *Switch) meterStats(ctx context.Context) ([]of.MeterStats, error) {
+	s.mu.Lock()
+	ch := s.channel
+	s.mu.Unlock()
+	if ch == nil {
+		return nil, errs.New(errs.Unavailable, "bridge %s has no OpenFlow channel", s.cfg.Name)
+	}
+	if ch, ok := ch.(interface {
+		MeterStats(context.Context) ([]of.MeterStats, error)
+	}); ok {
+		return ch.MeterStats(ctx)
+	}
+	return nil, nil
+}
