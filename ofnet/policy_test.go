@@ -71,6 +71,10 @@ type policyBridge struct {
 	endpoints []Endpoint
 }
 
+// policyGroups are none and three others: netmaster gives groups numbers of 16 bits, and
+// all of them count.
+var policyGroups = [4]uint32{0, 1, 1<<15 + 1, 1<<16 - 1}
+
 func policyBridges(t testing.TB) map[string]*policyBridge {
 	bridges := map[string]*policyBridge{
 		"vrouter": {p: vrouter(t), network: vxNet1}, "vxlan": {p: vxbridge(t), network: vxNet1},
@@ -83,7 +87,7 @@ func policyBridges(t testing.TB) map[string]*policyBridge {
 				port, vtep = 0, "192.168.60.11"
 			}
 			e := endpointOf(b.network, fmt.Sprint("e", i), fmt.Sprintf("10.1.1.%d", i+1), fmt.Sprintf("2001:db8:1::%d", i+1), port, vtep)
-			e.Group, e.Policed = uint32(i%4), true
+			e.Group, e.Policed = policyGroups[i%4], true
 			b.endpoints = append(b.endpoints, e)
 		}
 	}
@@ -151,7 +155,7 @@ func randomRules(rng *rand.Rand, n int) []Rule {
 	for i := range n {
 		r := Rule{ID: fmt.Sprint("r", i), Priority: uint8(1 + rng.IntN(4)), Deny: rng.IntN(2) == 0}
 		r.Reject = r.Deny && rng.IntN(2) == 0
-		r.SrcGroup, r.DstGroup = uint32(rng.IntN(4)), uint32(rng.IntN(4))
+		r.SrcGroup, r.DstGroup = policyGroups[rng.IntN(4)], policyGroups[rng.IntN(4)]
 		r.Proto = []uint8{0, 1, 6, 17}[rng.IntN(4)]
 		six := rng.IntN(2) == 0
 		if rng.IntN(4) == 0 {
@@ -322,20 +326,20 @@ func TestPolicyAndConnections(t *testing.T) {
 				}
 			}
 			check("no rules", true, true)
-			noAnswers := Rule{ID: "a", Priority: 1, SrcGroup: 2, Deny: true}
+			noAnswers := Rule{ID: "a", Priority: 1, SrcGroup: policyGroups[2], Deny: true}
 			rules := []Rule{noAnswers}
 			enforce(t, s, b, nil, rules)
 			if answer() {
 				t.Error("a denied connection is opened")
 			}
 			check("denied the other way only", true, true)
-			other := []Rule{noAnswers, {ID: "b", Priority: 9, DstGroup: 3, Deny: true}}
+			other := []Rule{noAnswers, {ID: "b", Priority: 9, DstGroup: policyGroups[3], Deny: true}}
 			enforce(t, s, b, rules, other)
 			if !answer() {
 				t.Error("an answer before the next question does not pass after other rules changed")
 			}
 			check("another rule", true, true)
-			all := append(slices.Clone(other), Rule{ID: "c", Priority: 2, SrcGroup: 1, DstGroup: 2, Proto: 17, DstPort: 53, Deny: true})
+			all := append(slices.Clone(other), Rule{ID: "c", Priority: 2, SrcGroup: policyGroups[1], DstGroup: policyGroups[2], Proto: 17, DstPort: 53, Deny: true})
 			enforce(t, s, b, other, all)
 			check("denied", false, false)
 			check("still denied", false, false)

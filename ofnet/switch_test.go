@@ -242,7 +242,7 @@ func startSwitch(t *testing.T, s *Switch) (stop func()) {
 // settle waits until nothing is pending.
 func settle(t *testing.T, s *Switch) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for s.Ready() != nil {
 		if time.Now().After(deadline) {
 			t.Fatal(s.Ready())

@@ -118,7 +118,7 @@ func TestRealSwitchRestart(t *testing.T) {
 	s := realBridge(t, sw, "br", routedFlows(vrouter(t)))
 	before := sw.DumpFlows("br")
 	sw.Restart(9)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for s.Status().Connects < 2 {
 		if ctx.Err() != nil {

@@ -173,7 +173,7 @@ func TestRoutesSpreadOverTheirNextHops(t *testing.T) {
 	}
 	// The counters of a group follow its packets within a second or so.
 	count := regexp.MustCompile(`bucket\d:packet_count=(\d+)`)
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		var used []int
 		sum := 0

@@ -33,7 +33,7 @@ func connect(t *testing.T, sw *ovstest.Switch, onChange func([]ovsdb.Change)) *o
 }
 
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -159,7 +159,7 @@ func (n *node) do(t *testing.T, method, path, body string) (int, string) {
 
 func (n *node) ready(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		code, text := n.do(t, http.MethodGet, "/readyz", "")
 		if code == http.StatusOK {
 			return

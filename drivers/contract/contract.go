@@ -192,7 +192,7 @@ func start(t *testing.T, env Env) drivers.Driver {
 	d.SetGlobal(Global)
 	d.SetNetwork(Network)
 	d.Complete()
-	for deadline := time.Now().Add(20 * time.Second); d.Ready() != nil; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); d.Ready() != nil; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal(d.Ready())
 		}
@@ -228,7 +228,7 @@ func brief(t *testing.T) context.Context {
 }
 
 func long(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -32,7 +32,7 @@ func TestInNamespace(t *testing.T) {
 		return
 	}
 	sw := ovstest.Start(t)
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInside", "-test.v", "-test.timeout=5m")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInside", "-test.v", "-test.timeout=20m")
 	cmd.Env = append(os.Environ(), insideEnv+"="+sw.RunDir())
 	var out []byte
 	var err error
@@ -106,7 +106,7 @@ func TestInsideRestart(t *testing.T) {
 		d.Complete()
 	}
 	declare(first, false)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	id := contract.Endpoint(1).ID
 	port, err := first.Attach(ctx, drivers.Attachment{EndpointID: id, ContainerID: "c1", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VXLAN, 1)
@@ -179,7 +179,7 @@ func TestInsideCleanup(t *testing.T) {
 	d.Complete()
 	ready(t, d)
 	eventually(t, func() bool { return d.HostReady() == nil })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	port, err := d.Attach(ctx, drivers.Attachment{EndpointID: "net1.default-x", ContainerID: "x", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VXLAN, 1)
 	if err != nil {
@@ -240,7 +240,7 @@ func ready(t *testing.T, d *Driver) {
 
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it never happened")
 		}

@@ -59,7 +59,7 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 	}
 	first, stop := runDriver(t, testConfig(dir))
 	declare(first)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := first.Attach(ctx, drivers.Attachment{EndpointID: local.ID, ContainerID: "c1", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VXLAN, 1); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds what a test waits for; nothing takes that long when all is well.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 var (
 	vip4 = netip.MustParseAddr("10.1.1.200")

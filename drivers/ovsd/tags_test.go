@@ -31,7 +31,7 @@ func TestInsideGroupVLAN(t *testing.T) {
 	e.ID, e.Network = "office.default-c7", n
 	d.SetEndpoint(e)
 	d.Complete()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	port, err := d.Attach(ctx, drivers.Attachment{EndpointID: e.ID, ContainerID: "c7", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VLAN, n.Tag)
 	if err != nil {

@@ -70,7 +70,7 @@ func newContainerIn(t *testing.T, d *Driver, i int, n drivers.Network) container
 		c.ep.IPv6 = netip.AddrFrom16(a)
 	}
 	c.ep.ID = strings.Replace(c.ep.ID, contract.Network.ID, n.ID, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	d.SetEndpoint(c.ep)
 	if _, err := d.Attach(ctx, drivers.Attachment{EndpointID: c.ep.ID, ContainerID: "c", IfName: "eth0", Netns: c.netns}, ofnet.VXLAN, n.Tag); err != nil {
@@ -149,7 +149,7 @@ func connect(t *testing.T, from, to container) net.Conn {
 	}()
 	var conn net.Conn
 	from.inside(t, func() (err error) {
-		conn, err = net.DialTimeout("tcp", to.ep.IPv4.String()+":80", 20*time.Second)
+		conn, err = net.DialTimeout("tcp", to.ep.IPv4.String()+":80", patience)
 		return err
 	})
 	t.Cleanup(func() { conn.Close() })
@@ -174,7 +174,7 @@ func exchanged(t *testing.T, conn net.Conn, patience time.Duration) bool {
 }
 
 func policyTraffic(t *testing.T, d *Driver, client, server container) {
-	const brief, long = 200 * time.Millisecond, 20 * time.Second
+	const brief, long = 200 * time.Millisecond, patience
 	conn := connect(t, client, server)
 	if !exchanged(t, conn, long) {
 		t.Fatal("no traffic without rules")
@@ -286,7 +286,7 @@ func receive(t *testing.T, c container) <-chan datagram {
 // waited for.
 func until(t *testing.T, got <-chan datagram, again func(), ok func(datagram) bool) datagram {
 	t.Helper()
-	tick, patience := time.NewTicker(50*time.Millisecond), time.After(20*time.Second)
+	tick, end := time.NewTicker(50*time.Millisecond), time.After(patience)
 	defer tick.Stop()
 	for again(); ; {
 		select {
@@ -296,7 +296,7 @@ func until(t *testing.T, got <-chan datagram, again func(), ok func(datagram) bo
 			}
 		case <-tick.C:
 			again()
-		case <-patience:
+		case <-end:
 			t.Fatal("nothing arrives")
 		}
 	}

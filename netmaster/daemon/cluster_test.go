@@ -149,7 +149,7 @@ func (m *master) get(t *testing.T, path string) (int, string) {
 }
 
 // client keeps no connections, so that none outlives a master.
-var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
 
 func (m *master) do(t *testing.T, method, path, body string) (int, string) {
 	t.Helper()
@@ -183,7 +183,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 // eventually waits until f holds.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}
@@ -209,7 +209,7 @@ func theLeader(t *testing.T, masters ...*master) *master {
 // wantFenced checks that what a former Controller still tries to write fails.
 func wantFenced(t *testing.T, s *stub) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := s.write(ctx, "/late"); !errors.Is(err, objdb.ErrCompareFailed) && !errs.Is(err, errs.Unavailable) {
 		t.Errorf("a former leader's write: %v", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,10 +141,12 @@ func TestHandshakeFails(t *testing.T) {
 
 func TestHandshakeEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
+	hungUp := make(chan struct{})
 	target := listen(t, func(p *peer) {
+		defer close(hungUp)
 		p.next()
 		cancel() // in the middle of the handshake
-		p.next()
+		p.next() // until the other end hangs up
 	})
 	c, err := ofctrl.Dial(ctx, ofctrl.Config{Target: target})
 	if err == nil {
@@ -152,6 +155,7 @@ func TestHandshakeEndsWithContext(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
+	<-hungUp
 }
 
 func TestEchoReplyCopiesRequest(t *testing.T) {
@@ -298,6 +302,45 @@ func TestSlowHandlerLosesPacketsOnly(t *testing.T) {
 	if s.PacketIns != n || s.DroppedPacketIns == 0 || packets+s.DroppedPacketIns != n {
 		t.Errorf("%d of %d packets handled, %+v", packets, n, s)
 	}
+}
+
+// What the switch says is heard in its order, whatever kind it is of.
+func TestMessagesStayInOrder(t *testing.T) {
+	const n = 200 // fewer than wait for a slow handler
+	target := listen(t, func(p *peer) {
+		p.greet()
+		var b []byte
+		for i := range uint32(n) {
+			switch i % 3 {
+			case 0:
+				b, _ = of.Append(b, 0, &of.PortStatus{Port: of.Port{Number: i}})
+			case 1:
+				b, _ = of.Append(b, 0, &of.PacketIn{Cookie: uint64(i)})
+			default:
+				b, _ = of.Append(b, 0, &of.FlowRemoved{Cookie: uint64(i)})
+			}
+		}
+		p.nc.Write(b) //nolint:errcheck // the test sees it
+		p.next()
+	})
+	var heard []uint64
+	all := make(chan struct{})
+	hear := func(i uint64) {
+		if heard = append(heard, i); len(heard) == n {
+			close(all)
+		}
+	}
+	c := dial(t, ofctrl.Config{
+		Target:      target,
+		PortStatus:  func(p *of.PortStatus) { hear(uint64(p.Port.Number)) },
+		PacketIn:    func(p *of.PacketIn) { hear(p.Cookie) },
+		FlowRemoved: func(p *of.FlowRemoved) { hear(p.Cookie) },
+	})
+	<-all
+	if !slices.IsSorted(heard) {
+		t.Errorf("out of order: %v", heard)
+	}
+	c.Close()
 }
 
 func TestMessageThatCannotBeEncoded(t *testing.T) {

@@ -24,18 +24,29 @@ func (s *Switch) start(name string, args ...string) *daemon {
 	c := exec.Command(name, append(args, "--log-file="+s.path(name+".log"), "-vconsole:off", "--pidfile="+s.path(name+".pid"))...)
 	c.Env = s.env()
 	c.Dir = s.dir
-	// The kernel ends the daemon if the test process dies without its clean-up.
+	// The kernel ends the daemon if the test process dies without its clean-up: to be
+	// exact, when the thread that started it ends. So that one waits for the daemon.
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	var err error
-	s.InNamespace(func() { err = c.Start() })
-	if err != nil {
+	d := &daemon{cmd: c, done: make(chan struct{})}
+	started := make(chan error, 2)
+	go func() {
+		defer close(d.done)
+		err := onThread(func() error {
+			if err := netns.Set(s.ns); err != nil {
+				return err
+			}
+			if err := c.Start(); err != nil {
+				return err
+			}
+			started <- nil
+			c.Wait() //nolint:errcheck // ended by a signal
+			return nil
+		})
+		started <- err
+	}()
+	if err := <-started; err != nil {
 		s.t.Fatalf("start %s (Debian package openvswitch-switch): %v", name, err)
 	}
-	d := &daemon{cmd: c, done: make(chan struct{})}
-	go func() {
-		c.Wait() //nolint:errcheck // ended by a signal
-		close(d.done)
-	}()
 	return d
 }
 
