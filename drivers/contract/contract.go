@@ -23,6 +23,8 @@ type Env struct {
 	// LinkExists reports whether the container has the interface; nil for a driver
 	// that makes none.
 	LinkExists func(t *testing.T, netns, name string) bool
+	// Links lists the switch's ends of the ports there are; asked if LinkExists is set.
+	Links func(t *testing.T) []string
 }
 
 // Network and Global are what the tests declare.
@@ -143,6 +145,55 @@ func Run(t *testing.T, env Env) {
 			t.Errorf("attachments %+v, expected %+v", got, want)
 		}
 		detach(t, d, "net1.default-c1")
+	})
+	t.Run("a network may go before its endpoints, and come back", func(t *testing.T) {
+		d := start(t, env)
+		ep := Endpoint(1)
+		d.SetEndpoint(ep)
+		netns := env.Netns(t)
+		attach(t, d, ep.ID, netns)
+		if err := d.Realised(long(t), ep.ID); err != nil {
+			t.Fatal(err)
+		}
+		d.RemoveNetwork(Network.ID)
+		detach(t, d, ep.ID)
+		detach(t, d, ep.ID)
+		if left := d.Attachments(); len(left) != 0 {
+			t.Errorf("left: %+v", left)
+		}
+		if err := d.Flushed(long(t)); err != nil {
+			t.Errorf("after everything went: %v", err)
+		}
+		d.SetEndpoint(ep)
+		d.SetNetwork(Network)
+		attach(t, d, ep.ID, netns)
+		if err := d.Realised(long(t), ep.ID); err != nil {
+			t.Error(err)
+		}
+		detach(t, d, ep.ID)
+	})
+	t.Run("what cannot be attached leaves nothing", func(t *testing.T) {
+		if env.LinkExists == nil {
+			return
+		}
+		d := start(t, env)
+		netns := env.Netns(t)
+		attach(t, d, "net1.default-c1", netns)
+		for name, a := range map[string]drivers.Attachment{
+			"an interface of that name is there": attachment("net1.default-c2", netns),
+			"there is no such namespace":         attachment("net1.default-c2", netns+"x"),
+		} {
+			if port, err := d.Attach(long(t), a, ofnet.VXLAN, 1); err == nil {
+				t.Errorf("%s: attached by %+v", name, port)
+			}
+			if left := d.Attachments(); len(left) != 1 {
+				t.Errorf("%s: left: %+v", name, left)
+			}
+		}
+		detach(t, d, "net1.default-c1")
+		if links := env.Links(t); len(links) != 0 {
+			t.Errorf("links left: %q", links)
+		}
 	})
 	t.Run("many at once", func(t *testing.T) {
 		d := start(t, env)

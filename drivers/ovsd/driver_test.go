@@ -78,6 +78,18 @@ func TestInsideContract(t *testing.T) {
 			}
 			return found
 		},
+		Links: func(t *testing.T) (names []string) {
+			links, err := netlink.LinkList()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range links {
+				if _, isPort := portNumber(l.Attrs().Name); isPort {
+					names = append(names, l.Attrs().Name)
+				}
+			}
+			return names
+		},
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
