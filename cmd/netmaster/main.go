@@ -29,6 +29,7 @@ type options struct {
 	network cliconf.Network
 	store   cliconf.Store
 	member  member
+	first   defaultNetwork
 
 	infra, aciGateway  string
 	name               string
@@ -53,7 +54,7 @@ func command() *cli.Command {
 	return &cli.Command{
 		Name:  "netmaster",
 		Usage: "Contiv's controller: networks, tenants, groups and addresses of a cluster",
-		Flags: slices.Concat(o.network.Flags(env), o.flags(), o.store.Flags(env), o.member.flags(&o.store), o.log.Flags(env)),
+		Flags: slices.Concat(o.network.Flags(env), o.flags(), o.first.flags(), o.store.Flags(env), o.member.flags(&o.store), o.log.Flags(env)),
 		Action: func(ctx context.Context, _ *cli.Command) error {
 			log, err := o.log.Open("netmaster", os.Stderr)
 			if err != nil {
@@ -140,6 +141,9 @@ func (o *options) validate(ctx context.Context) error {
 	}
 	if o.grace < time.Minute {
 		return cliconf.Usagef("--dead-host-grace %s is less than 1m", o.grace)
+	}
+	if _, err := o.first.network(o.network.NetMode); err != nil {
+		return err
 	}
 	return o.addresses(ctx)
 }

@@ -47,6 +47,11 @@ func TestOptions(t *testing.T) {
 		"rpc address":               {[]string{"--rpc-address", "all"}, nil, `--rpc-address: "all" is not host:port`},
 		"grace":                     {[]string{"--dead-host-grace", "10s"}, nil, "--dead-host-grace 10s is less than 1m"},
 		"lease":                     {[]string{"--leader-lease", "1s"}, nil, "--leader-lease 1s is not between 2s and 5m"},
+		"subnet of one":             {[]string{"--default-subnet", "20.1.1.1/32"}, nil, `--default-subnet "20.1.1.1/32": expected a subnet like 20.1.0.0/16`},
+		"subnet of hosts":           {[]string{"--default-subnet", "20.1.1.1/24"}, nil, `--default-subnet "20.1.1.1/24": expected a subnet like 20.1.0.0/16`},
+		"gateway elsewhere":         {[]string{"--default-subnet", "20.1.1.0/24", "--default-gateway", "20.1.2.1"}, nil, `--default-gateway "20.1.2.1": expected an address of 20.1.1.0/24`},
+		"only IPv6":                 {[]string{"--default-subnet-v6", "fd00::/64"}, nil, "--default-subnet-v6 does not go without --default-subnet"},
+		"wrong family":              {[]string{"--default-subnet", "20.1.1.0/24", "--default-subnet-v6", "20.1.1.0/24"}, nil, `--default-subnet-v6 "20.1.1.0/24": expected a subnet like fd00:20::/64`},
 		"lease is no duration":      {[]string{"--leader-lease", "5"}, nil, `invalid value "5" for flag -leader-lease: time: missing unit in duration "5"`},
 		"store":                     {[]string{"--store", "redis"}, nil, `--store "redis" is unknown, expected one of embedded, etcd, consul`},
 		"embedded and endpoints":    {[]string{"--store", "embedded", "--etcd", "http://a:1"}, nil, "ambiguous cluster store: --store embedded does not go with --etcd-endpoints"},
@@ -253,5 +258,16 @@ func TestHelpNamesEveryVariable(t *testing.T) {
 		if ok && strings.HasPrefix(name, "CONTIV_") && !strings.Contains(help, "$"+name+"]") {
 			t.Errorf("the settings file names %s, which is no option", name)
 		}
+	}
+}
+
+func TestDefaultNetworkOptions(t *testing.T) {
+	d := defaultNetwork{subnet: "20.1.0.0/16", subnet6: "fd00:20::/64"}
+	n, err := d.network("vxlan")
+	if err != nil || n.Gateway != "20.1.0.1" || n.IPv6Gateway != "fd00:20::1" || n.Encap != "vxlan" {
+		t.Errorf("%+v, %v", n, err)
+	}
+	if n, err := (&defaultNetwork{}).network("vxlan"); n != nil || err != nil {
+		t.Errorf("%+v, %v; expected no network", n, err)
 	}
 }

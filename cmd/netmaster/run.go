@@ -30,6 +30,10 @@ func (o *options) docker() (api.Docker, error) {
 
 // run is a netmaster from its first listener to its last.
 func run(ctx context.Context, o *options, log *logrus.Logger) error {
+	first, err := o.first.network(o.network.NetMode)
+	if err != nil {
+		return err
+	}
 	docker, err := o.docker()
 	if err != nil {
 		return err
@@ -57,7 +61,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		OpenStore: o.opener(log),
 		NewController: api.NewController(api.Config{
 			Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members, Grace: o.grace,
-			Docker: docker,
+			Docker: docker, DefaultNetwork: first,
 		}),
 		RPC:     rpc,
 		Members: members,

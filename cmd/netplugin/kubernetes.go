@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/sirupsen/logrus"
 	"github.com/urfave/cli/v3"
@@ -11,14 +14,17 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/k8splugin"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/kubeapi"
+	"github.com/contiv/netplugin/mgmtfn/k8splugin/nodesetup"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/services"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/errs"
 )
 
 // kubeOptions say how the agent works with Kubernetes.
 type kubeOptions struct {
 	config, node, proxy string
+	confDir, binDir     string
 }
 
 const (
@@ -37,6 +43,14 @@ func (o *kubeOptions) flags() []cli.Flag {
 			Usage: "`name` of this host's Node (default: the label of the host)",
 		},
 		&cli.StringFlag{
+			Name: "cni-conf-dir", Destination: &o.confDir, Sources: env.Var("CNI_CONF_DIR"),
+			Usage: "`directory` to write the CNI configuration to once containers can be attached, which makes the node ready; by default none is written (mode kubernetes)",
+		},
+		&cli.StringFlag{
+			Name: "cni-bin-dir", Destination: &o.binDir, Sources: env.Var("CNI_BIN_DIR"),
+			Usage: "`directory` to copy contivk8s to, which is looked for beside netplugin; by default it is not copied (mode kubernetes)",
+		},
+		&cli.StringFlag{
 			Name: "service-proxy", Value: proxyPods, Destination: &o.proxy, Sources: env.Var("SERVICE_PROXY"),
 			Usage: "pods: lead containers to the pods of Services; off: leave it to the node's own proxy (mode kubernetes)",
 		},
@@ -44,8 +58,10 @@ func (o *kubeOptions) flags() []cli.Flag {
 }
 
 func (o *kubeOptions) validate() error {
-	if !filepath.IsAbs(o.config) {
-		return cliconf.Usagef("--k8s-config %q: expected an absolute path", o.config)
+	for flag, path := range map[string]string{"--k8s-config": o.config, "--cni-conf-dir": o.confDir, "--cni-bin-dir": o.binDir} {
+		if !filepath.IsAbs(path) && (path != "" || flag == "--k8s-config") {
+			return cliconf.Usagef("%s %q: expected an absolute path", flag, path)
+		}
 	}
 	return cliconf.OneOf("--service-proxy", &o.proxy, proxyPods, proxyOff)
 }
@@ -111,4 +127,24 @@ func (k *kubernetes) Run(ctx context.Context) error {
 		return nil
 	}
 	return k.services.Run(ctx)
+}
+
+// setUpNode writes what the container runtime needs, when everything that checks look at
+// is well.
+func (o *options) setUpNode(ctx context.Context, checks map[string]func() error, log *logrus.Logger) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("where netplugin is: %w", err)
+	}
+	return nodesetup.Run(ctx, nodesetup.Config{
+		ConfDir: o.kube.confDir, BinDir: o.kube.binDir, Source: filepath.Join(filepath.Dir(self), nodesetup.Plugin), Socket: o.cniSocket,
+		Ready: func() error {
+			if why := complaints(checks); len(why) > 0 {
+				return errs.New(errs.Unavailable, "%s", strings.Join(why, "; "))
+			}
+			_, err := os.Stat(o.cniSocket)
+			return err
+		},
+		Log: log.WithField("part", "node"),
+	})
 }

@@ -138,6 +138,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Log: log.WithField("part", "cni"),
 		})
 		g.Go(func() error { return cni.Run(ctx, o.cniSocket) })
+		g.Go(func() error { return o.setUpNode(ctx, checks, log) })
 	} else {
 		docker, err := dockerServer(o, store, master, ag, driver, log)
 		if err != nil {

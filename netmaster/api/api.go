@@ -25,6 +25,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/sirupsen/logrus"
 
+	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/netmaster/aci"
 	"github.com/contiv/netplugin/netmaster/agents"
 	"github.com/contiv/netplugin/netmaster/cluster"
@@ -50,6 +51,8 @@ type Config struct {
 	AgentPort   int    // where agents serve HTTP; 0 means 9090
 	Docker      Docker // docker networks, in mode docker
 	ACIGateway  string // URL of the gateway to an ACI fabric; "" means aci.DefaultURL
+	// DefaultNetwork is created in a cluster that has no network yet; nil: none is.
+	DefaultNetwork *contivmodel.Network
 	// Members is what this netmaster knows of the agents; nil: nothing.
 	Members *cluster.Members
 	// Grace is how long a host may be away before its endpoints are removed; 0 means a day.
@@ -71,6 +74,11 @@ func NewController(cfg Config) daemon.NewController {
 		}, store, lead)
 		if err != nil {
 			return nil, err
+		}
+		if cfg.DefaultNetwork != nil {
+			if err := makeDefaultNetwork(ctx, engine, *cfg.DefaultNetwork); err != nil {
+				cfg.Log.WithError(err).Error("containers that name no network cannot be attached")
+			}
 		}
 		hosts := agents.New(store, cfg.AgentPort)
 		fabric := aci.New(aci.Config{

@@ -1,0 +1,99 @@
+package nodesetup
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/sirupsen/logrus"
+)
+
+func config(t *testing.T) Config {
+	t.Helper()
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	if err := os.WriteFile(source, []byte("plugin"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return Config{
+		ConfDir: filepath.Join(dir, "net.d"), BinDir: filepath.Join(dir, "bin"), Source: source, Socket: "/run/contiv/contiv-cni.sock",
+		Ready: func() error { return nil }, Log: log,
+	}
+}
+
+func TestInstall(t *testing.T) {
+	c := config(t)
+	if err := os.MkdirAll(c.ConfDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := filepath.Join(c.ConfDir, oldConf)
+	if err := os.WriteFile(old, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Int32
+	c.Ready = func() error {
+		if asked.Add(1) > 2 {
+			return nil
+		}
+		if _, err := os.Stat(filepath.Join(c.ConfDir, Conflist)); err == nil {
+			t.Error("the configuration is there before the agent is ready")
+		}
+		return errors.New("not yet")
+	}
+	for range 2 { // again, as by the next agent
+		if err := Run(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := libcni.ConfListFromFile(filepath.Join(c.ConfDir, Conflist))
+	if err != nil || list.Name != "contiv-net" || len(list.Plugins) != 2 || list.Plugins[0].Network.Type != Plugin || !list.Plugins[1].Network.Capabilities["portMappings"] {
+		t.Errorf("configuration %+v, %v", list, err)
+	}
+	plugin := filepath.Join(c.BinDir, Plugin)
+	info, err := os.Stat(plugin)
+	if err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("plugin %v, %v", info, err)
+	}
+	if b, err := os.ReadFile(plugin); err != nil || string(b) != "plugin" {
+		t.Errorf("plugin %q, %v", b, err)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the old configuration stays: %v", err)
+	}
+	for _, dir := range []string{c.ConfDir, c.BinDir} {
+		if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+			t.Errorf("%s has %v, %v; expected one file", dir, files, err)
+		}
+	}
+}
+
+func TestNothingToInstall(t *testing.T) {
+	if err := Run(t.Context(), Config{}); err != nil {
+		t.Error(err)
+	}
+	c := config(t)
+	c.Ready = func() error { return errors.New("never") }
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Run(ctx, c); err != nil {
+		t.Errorf("an agent that ends before it is ready: %v", err)
+	}
+	if _, err := os.Stat(c.ConfDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is written: %v", err)
+	}
+	c = config(t)
+	c.Source = "/no/such/file"
+	if err := Run(t.Context(), c); err == nil {
+		t.Error("a plugin that is missing is installed")
+	}
+	if _, err := os.Stat(filepath.Join(c.ConfDir, Conflist)); err == nil {
+		t.Error("the configuration is there without the plugin")
+	}
+}
