@@ -23,6 +23,7 @@ import (
 	"github.com/contiv/netplugin/objdb/open"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/footprint"
 	"github.com/contiv/netplugin/utils/version"
 )
 
@@ -111,6 +112,10 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		g.Go(func() error { return names.Run(ctx) })
 	}
 	g.Go(func() error { return ag.Run(ctx) })
+	g.Go(func() error {
+		shrink(ctx, ag, log)
+		return nil
+	})
 	g.Go(func() error { return ended(ctx, master.Follow(ctx, store)) })
 	g.Go(func() error {
 		return ended(ctx, infra.Keep(ctx, o.host, ag, master, log.WithField("part", "infra")))
@@ -150,6 +155,25 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	err = g.Wait()
 	log.Info("netplugin stops; containers, ports and flows stay")
 	return err
+}
+
+// shrink gives back what only the start needed, once all that the store held then has
+// been declared.
+func shrink(ctx context.Context, ag *agent.Agent, log logrus.FieldLogger) {
+	for {
+		_, _, changed := ag.Progress()
+		if ag.Ready() == nil {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+	if _, err := footprint.Shrink(); err != nil {
+		log.WithError(err).Warn("keeping memory that only the start needed")
+	}
 }
 
 // complaints lists what does not hold.
