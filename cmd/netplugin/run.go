@@ -157,22 +157,32 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	return err
 }
 
-// shrink gives back what only the start needed, once all that the store held then has
-// been declared.
+// quiet is how long nothing must have changed before memory is given back.
+const quiet = 3 * time.Second
+
+// shrink gives memory back that only the start needed, or a burst of changes, each time
+// one is over.
 func shrink(ctx context.Context, ag *agent.Agent, log logrus.FieldLogger) {
 	for {
 		_, _, changed := ag.Progress()
-		if ag.Ready() == nil {
-			break
+		over := time.NewTimer(quiet)
+		select {
+		case <-ctx.Done():
+			over.Stop()
+			return
+		case <-changed:
+			over.Stop()
+			continue
+		case <-over.C:
+		}
+		if _, err := footprint.Shrink(); err != nil {
+			log.WithError(err).Warn("keeping memory that nobody needs")
 		}
 		select {
-		case <-changed:
 		case <-ctx.Done():
 			return
+		case <-changed:
 		}
-	}
-	if _, err := footprint.Shrink(); err != nil {
-		log.WithError(err).Warn("keeping memory that only the start needed")
 	}
 }
 

@@ -29,10 +29,17 @@ func (d *Driver) wantedHostPorts() map[string]hostPort {
 		hostPortVXLAN: {VXLANBridge, hostEndpointVXLAN, hostTagVXLAN, hostOFPort},
 		hostPortVLAN:  {VLANBridge, hostEndpointVLAN, hostTagVLAN, hostOFPort},
 	}
-	for _, id := range slices.Sorted(maps.Keys(d.endpoints)) {
+	var infra []string
+	for id, e := range d.endpoints {
+		if e.Local && e.Network.Infra && d.sides[e.Network.Encap] != nil {
+			infra = append(infra, id)
+		}
+	}
+	slices.Sort(infra)
+	for _, id := range infra {
 		e := d.endpoints[id]
 		s := d.sides[e.Network.Encap]
-		if _, taken := out[e.Network.Name]; taken || !e.Local || !e.Network.Infra || s == nil {
+		if _, taken := out[e.Network.Name]; taken {
 			continue
 		}
 		h := fnv.New32a()

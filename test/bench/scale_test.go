@@ -146,6 +146,7 @@ func BenchmarkRemoteEndpoints(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
+		time.Sleep(5 * time.Second) // the agent gives memory back when a burst is over
 		rss, err := a.metric(ctx, 9090, "process_resident_memory_bytes")
 		if err != nil {
 			b.Fatal(err)
