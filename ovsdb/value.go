@@ -52,6 +52,18 @@ func (r Row) UUIDs(column string) []UUID {
 	return out
 }
 
+// Ints returns the integers of a set, sorted.
+func (r Row) Ints(column string) []int64 {
+	var out []int64
+	for _, v := range r.set(column) {
+		if n, ok := v.(int64); ok {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Strings returns the strings in a column, sorted.
 func (r Row) Strings(column string) []string {
 	var out []string

@@ -12,11 +12,12 @@ import (
 
 // In the VLAN mode bridge the fabric outside learns where an endpoint is from its
 // packets, and neighbours keep its MAC for a while. So the host announces an endpoint
-// when it appears here or changes, and the endpoints of a group again and again when a
-// netmaster asks for it, because the fabric has been told of them only then. Over tunnels
+// when it appears here or changes, the endpoints of a group again and again when a
+// netmaster asks for it, because the fabric has been told of them only then, and all of
+// them likewise when the way out is back. Over tunnels
 // nothing is announced: there, flows follow the endpoints' records.
 const (
-	askedTimes   = 15 // announcements when a netmaster asks for them
+	askedTimes   = 15 // announcements when a netmaster asks for them, or the way out is back
 	askedEvery   = 3 * time.Second
 	announceWith = 2 * time.Second // the bridge's time to send them
 	announceWait = time.Second     // before announcing again what it did not take

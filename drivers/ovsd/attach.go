@@ -72,16 +72,19 @@ func (d *Driver) awaitStart(ctx context.Context) error {
 // waits until the database's cache has it. The port's number comes later, by itself.
 func (d *Driver) addEndpointPort(ctx context.Context, side *side, number int, a drivers.Attachment, tag uint16) error {
 	name := portName(number)
+	var uplink []ovsdb.Operation // is to carry the VLAN no later than there is a port in it
 	port := ovsdb.Row{"name": name, "external_ids": ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: a.EndpointID})}
 	if side.encap == ofnet.VLAN {
+		vlan := d.accessTag(a.EndpointID, tag)
 		port["vlan_mode"] = "access"
-		port["tag"] = int(d.accessTag(a.EndpointID, tag))
+		port["tag"] = int(vlan)
+		uplink = d.trunkOps(vlan)
 	}
 	ifc := ovsdb.Row{"name": name, "ofport_request": number, "external_ids": ovsdb.StringMap(map[string]string{
 		ownerKey: ownerMark, endpointKey: a.EndpointID,
 		containerKey: a.ContainerID, ifnameKey: a.IfName, netnsKey: a.Netns,
 	})}
-	if _, err := d.db.Transact(ctx, addPort(side.bridge, "p", port, ifc)...); err != nil {
+	if _, err := d.db.Transact(ctx, append(uplink, addPort(side.bridge, "p", port, ifc)...)...); err != nil {
 		return err
 	}
 	return d.db.Wait(ctx, func(v ovsdb.View) bool {

@@ -17,8 +17,8 @@ func monitored() map[string][]string {
 	return map[string][]string{
 		"Open_vSwitch": {"bridges", "ovs_version"},
 		"Bridge":       {"name", "ports", "datapath_type", "datapath_id", "external_ids", "other_config", "fail_mode", "protocols", "mcast_snooping_enable"},
-		"Port":         {"name", "interfaces", "tag", "vlan_mode", "external_ids"},
-		"Interface":    {"name", "type", "ofport", "options", "external_ids", "error", "link_state"},
+		"Port":         {"name", "interfaces", "tag", "trunks", "vlan_mode", "external_ids"},
+		"Interface":    {"name", "type", "ofport", "options", "external_ids", "error", "link_state", "lacp_current"},
 	}
 }
 

@@ -14,6 +14,7 @@ func (d *Driver) SetGlobal(g drivers.Global) {
 	}
 	d.global = g
 	d.rebuild()
+	d.wantRepair() // the mode has a say in what the uplinks carry
 }
 
 // SetNetwork declares a network.
@@ -26,6 +27,7 @@ func (d *Driver) SetNetwork(n drivers.Network) {
 	d.networks[n.ID] = n
 	d.refreshNetwork(n.ID)
 	d.tenantSeen(n.Tenant)
+	d.wantRepair() // the uplinks may have to carry its VLAN
 }
 
 // RemoveNetwork takes a declaration back.
@@ -33,6 +35,7 @@ func (d *Driver) RemoveNetwork(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.networks, id)
+	d.wantRepair() // the uplinks need not carry its VLAN
 	for _, s := range d.sides {
 		s.sw.Remove("net/" + id)
 		s.sw.Remove("flood/" + id)
@@ -92,7 +95,7 @@ func (d *Driver) Complete() {
 	}
 	d.router.wake()
 	d.mu.Unlock()
-	d.wantRepair() // there may be ports of infra networks that are gone
+	d.wantRepair() // there may be ports and VLANs of what is gone
 	d.host.Kick()
 	for _, s := range d.sides {
 		s.sw.Complete()
@@ -203,8 +206,10 @@ func (d *Driver) refreshUplinks(links []ofnet.Uplink) {
 		}
 	}
 	if recovered(d.uplinks, links) {
+		// More than once: the switch beyond may have to find out whether to let frames
+		// through first (IEEE 802.1D, 802.1AX).
 		for id := range d.announce.last {
-			d.announce.schedule(id, 1)
+			d.announce.schedule(id, askedTimes)
 		}
 	}
 	d.uplinks = links

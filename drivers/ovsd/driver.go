@@ -258,7 +258,7 @@ func (d *Driver) keepBridges(ctx context.Context) error {
 		}) {
 			continue // the next connection brings a change
 		}
-		if whole && !d.vrfsUnsaved() && len(d.mistagged()) == 0 {
+		if whole && !d.vrfsUnsaved() && len(d.mistagged()) == 0 && len(d.trunkOps()) == 0 {
 			continue
 		}
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)

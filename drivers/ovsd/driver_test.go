@@ -264,14 +264,7 @@ func TestInsideUplinks(t *testing.T) {
 	if !ok {
 		return
 	}
-	for _, name := range []string{"up1", "up2"} {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = name
-		if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: name + "p"}); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = removeLink(name) })
-	}
+	addUplinks(t, "up1", "up2")
 	cfg := testConfig(dir)
 	members := func(d *Driver) (all []string) {
 		for _, m := range d.uplinkPorts() {

@@ -37,16 +37,21 @@ func (d *Driver) ensureUplinks(ctx context.Context) error {
 		return fmt.Errorf("remove the former uplink: %w", err)
 	}
 	if fits || len(wanted) == 0 {
-		return nil
+		return d.keepTrunks(ctx)
 	}
 	mark := ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: uplinkEndpoint})
-	port := ovsdb.Row{"name": wanted[0], "vlan_mode": "trunk", "external_ids": mark}
+	d.mu.Lock()
+	var tags map[int64]bool
+	d.db.View(func(v ovsdb.View) { tags = d.wantedTrunks(v) })
+	d.mu.Unlock()
+	port := ovsdb.Row{"name": wanted[0], "external_ids": mark}
 	if len(wanted) > 1 {
 		port = ovsdb.Row{
-			"name": uplinkEndpoint, "vlan_mode": "trunk", "bond_mode": "balance-tcp", "lacp": "active", "external_ids": mark,
+			"name": uplinkEndpoint, "bond_mode": "balance-tcp", "lacp": "active", "external_ids": mark,
 			"other_config": ovsdb.StringMap(map[string]string{"lacp-fallback-ab": "true"}),
 		}
 	}
+	port["vlan_mode"], port["trunks"] = "trunk", trunkSet(tags)
 	var interfaces []ovsdb.Row
 	for i, name := range wanted {
 		interfaces = append(interfaces, ovsdb.Row{"name": name, "ofport_request": firstUplinkOFPort + i, "external_ids": mark})
@@ -58,37 +63,51 @@ func (d *Driver) ensureUplinks(ctx context.Context) error {
 	return nil
 }
 
+func (d *Driver) uplinkPorts() (ports map[ovsdb.UUID][]string) {
+	d.db.View(func(v ovsdb.View) { ports = uplinkPorts(v) })
+	return ports
+}
+
 // uplinkPorts lists the uplink ports there are, with their members sorted.
-func (d *Driver) uplinkPorts() map[ovsdb.UUID][]string {
+func uplinkPorts(v ovsdb.View) map[ovsdb.UUID][]string {
 	out := map[ovsdb.UUID][]string{}
-	d.db.View(func(v ovsdb.View) {
-		v.Each("Port", func(id ovsdb.UUID, row ovsdb.Row) {
-			if row.Map("external_ids")[endpointKey] != uplinkEndpoint {
-				return
+	v.Each("Port", func(id ovsdb.UUID, row ovsdb.Row) {
+		if row.Map("external_ids")[endpointKey] != uplinkEndpoint {
+			return
+		}
+		for _, ifID := range row.UUIDs("interfaces") {
+			if ifRow, ok := v.Row("Interface", ifID); ok {
+				out[id] = append(out[id], ifRow.String("name"))
 			}
-			for _, ifID := range row.UUIDs("interfaces") {
-				if ifRow, ok := v.Row("Interface", ifID); ok {
-					out[id] = append(out[id], ifRow.String("name"))
-				}
-			}
-			slices.Sort(out[id])
-		})
+		}
+		slices.Sort(out[id])
 	})
 	return out
 }
 
-// uplinks lists the uplink interfaces that have an OpenFlow number.
+// uplinks lists the uplink interfaces that have an OpenFlow number. Those are down that
+// have no carrier, and those of a bond whose partner does not answer (IEEE 802.1AX) while
+// it does on others.
 func uplinks(v ovsdb.View) []ofnet.Uplink {
 	found := map[string]ofnet.Uplink{}
+	silent, answered := map[string]bool{}, false
 	v.Each("Interface", func(_ ovsdb.UUID, row ovsdb.Row) {
 		if row.Map("external_ids")[endpointKey] != uplinkEndpoint {
 			return
 		}
+		name := row.String("name")
 		if n, ok := row.Int("ofport"); ok && n > 0 {
-			found[row.String("name")] = ofnet.Uplink{Name: row.String("name"), Port: uint32(n), Down: row.String("link_state") == "down"}
+			found[name] = ofnet.Uplink{Name: name, Port: uint32(n), Down: row.String("link_state") == "down"}
+		}
+		if current, known := row.Bool("lacp_current"); known { // unknown without LACP
+			silent[name] = !current
+			answered = answered || current
 		}
 	})
 	out := slices.Collect(maps.Values(found))
+	for i, u := range out {
+		out[i].Down = u.Down || answered && silent[u.Name]
+	}
 	slices.SortFunc(out, func(a, b ofnet.Uplink) int { return int(a.Port) - int(b.Port) })
 	return out
 }

@@ -67,3 +67,29 @@ func TestAnnouncements(t *testing.T) {
 		t.Errorf("the gratuitous ARP on demand is %q, want %s", got, a.IPv4)
 	}
 }
+
+// TestAnnouncedWhenTheUplinkIsBack: while its only uplink was down the network outside may
+// have forgotten who is on a host, so the host tells it again.
+func TestAnnouncedWhenTheUplinkIsBack(t *testing.T) {
+	c := up(t, lab.Config{Hosts: 2, NetMode: "vlan", FwdMode: "bridge"})
+	c.netctl("net", "create", "office", "--encap", "vlan", "--pkt-tag", "100", "--subnet=40.1.1.0/24", "--gateway=40.1.1.254", "--subnetv6=2001:db8:4::/100")
+	a, b := c.attach("host1", "a", "office"), c.attach("host2", "b", "office")
+	c.reaches("a", b.IPv4)
+	if err := c.Partition(t.Context(), "host1", "trunk"); err != nil {
+		t.Fatal(err)
+	}
+	c.becomes("host1", "ovs-vsctl get interface eth2 link_state | grep -x down")
+	c.reachesNot("a", b.IPv4)
+	arp := c.sees("host2", "eth2", "vlan 100 and arp and arp[6:2] = 1 and arp[14:4] = arp[24:4]")
+	advert := c.sees("host2", "eth2", "vlan 100 and icmp6 and ip6[40] = 136 and dst host ff02::1")
+	if err := c.Heal(t.Context(), "host1", "trunk"); err != nil {
+		t.Fatal(err)
+	}
+	if got := arp(); !strings.Contains(got, a.IPv4) {
+		t.Errorf("the gratuitous ARP is %q, want %s", got, a.IPv4)
+	}
+	if got := advert(); !strings.Contains(got, a.IPv6) {
+		t.Errorf("the neighbour advertisement is %q, want %s", got, a.IPv6)
+	}
+	c.reaches("a", b.IPv4)
+}

@@ -38,6 +38,24 @@ func TestVLANBridge(t *testing.T) {
 			t.Errorf("no ping with tag 100 was seen on the trunk: %q", got)
 		}
 	})
+	t.Run("the uplink carries what is in use", func(t *testing.T) {
+		c := cluster{c.Lab, t}
+		const trunks = "ovs-vsctl get port eth2 trunks"
+		if got := strings.TrimSpace(c.run("host2", trunks)); got != "[100, 200]" {
+			t.Errorf("the uplink of host2 carries %s, not the VLANs 100 and 200 of the networks", got)
+		}
+		noneLost4, noneLost6 := c.watch("a", b.IPv4), c.watch("a", b.IPv6)
+		for range 5 {
+			c.netctl("net", "create", "more", "--encap", "vlan", "--pkt-tag", "300", "--subnet=60.1.1.0/24", "--wait")
+			c.becomes("host1", trunks+" | grep -Fx '[100, 200, 300]'")
+			c.becomes("host2", trunks+" | grep -Fx '[100, 200, 300]'")
+			c.netctl("net", "rm", "more")
+			c.becomes("host1", trunks+" | grep -Fx '[100, 200]'")
+			c.becomes("host2", trunks+" | grep -Fx '[100, 200]'")
+		}
+		noneLost4()
+		noneLost6()
+	})
 	t.Run("restart under traffic", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		noneLost := c.watch("a", b.IPv4)

@@ -1,0 +1,111 @@
+package ovsd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/ovsdb"
+)
+
+// The uplinks carry the VLANs in use here and no others, so that the broadcasts of the
+// rest of the physical network do not come in, and nothing of ours gets out unasked.
+
+// untagged stands for frames without a tag in a port's trunks. It is also all that the
+// uplinks carry while no VLAN is in use, as the database takes no trunks for all of them;
+// in a bridge no other port takes part in it.
+const untagged = 0
+
+// wantedTrunks are the VLANs that the uplinks are to carry: those of networks, those
+// that groups of endpoints here have in the fabric, those that ports are in still; and
+// for the router, what has no tag. The caller holds mu.
+func (d *Driver) wantedTrunks(v ovsdb.View) map[int64]bool {
+	out := map[int64]bool{}
+	for _, n := range d.networks {
+		if n.Encap == ofnet.VLAN {
+			out[int64(n.Tag)] = true
+		}
+	}
+	for _, e := range d.endpoints {
+		if e.Local && e.Network.Encap == ofnet.VLAN {
+			out[int64(e.VLAN())] = true
+		}
+	}
+	for _, p := range bridgePorts(v, VLANBridge) {
+		if _, isEndpoint := portNumber(p.row.String("name")); !isEndpoint {
+			continue
+		}
+		port, _ := v.Row("Port", p.id)
+		if tag, ok := port.Int("tag"); ok {
+			out[tag] = true
+		}
+	}
+	if len(out) == 0 || d.global.FwdMode == "routing" {
+		out[untagged] = true
+	}
+	return out
+}
+
+// trunkOps are the operations that bring the uplink's trunks to what is wanted, none
+// when they are that. Before everything is declared they only add; also are VLANs
+// wanted besides.
+func (d *Driver) trunkOps(also ...uint16) (ops []ovsdb.Operation) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.db.View(func(v ovsdb.View) {
+		wanted := d.wantedTrunks(v)
+		for _, tag := range also {
+			wanted[int64(tag)] = true
+		}
+		for id := range uplinkPorts(v) {
+			row, _ := v.Row("Port", id)
+			if change := trunkChange(wanted, row.Ints("trunks"), d.complete); change != nil {
+				ops = append(ops, ovsdb.Update("Port", ovsdb.ByUUID(id), ovsdb.Row{"trunks": change}))
+			}
+		}
+	})
+	return ops
+}
+
+// trunkChange is what trunks are to be instead of have, or nil when they may stay.
+func trunkChange(wanted map[int64]bool, have []int64, complete bool) ovsdb.Set {
+	missing := len(wanted)
+	next := trunkSet(wanted)
+	for _, tag := range have {
+		switch {
+		case wanted[tag]:
+			missing--
+		case !complete:
+			next = append(next, int(tag))
+		}
+	}
+	switch {
+	case !complete && (len(have) == 0 || missing == 0): // all of them, or enough
+		return nil
+	case missing == 0 && len(have) == len(next):
+		return nil
+	}
+	return next
+}
+
+func trunkSet(tags map[int64]bool) ovsdb.Set {
+	set := make(ovsdb.Set, 0, len(tags))
+	for tag := range tags {
+		set = append(set, int(tag))
+	}
+	slices.SortFunc(set, func(a, b any) int { return a.(int) - b.(int) })
+	return set
+}
+
+// keepTrunks brings the uplink's trunks to what is wanted.
+func (d *Driver) keepTrunks(ctx context.Context) error {
+	ops := d.trunkOps()
+	if len(ops) == 0 {
+		return nil
+	}
+	if _, err := d.db.Transact(ctx, ops...); err != nil {
+		return fmt.Errorf("set the VLANs of the uplink: %w", err)
+	}
+	return nil
+}
