@@ -85,6 +85,7 @@ type Attachment struct {
 	ContainerID string
 	IfName      string
 	Netns       string // path of the network namespace; empty: the runtime moves the interface itself
+	Pod         string // <namespace>/<name> of the Kubernetes pod, if it is for one
 	Port        Port
 }
 
@@ -121,6 +122,9 @@ type Driver interface {
 	// rules of its tenant: what either denies is denied.
 	SetGuard(Guard)
 	RemoveGuard(endpointID string)
+	// KeepGuards and ReleaseGuards are for guards what those are for services.
+	KeepGuards()
+	ReleaseGuards()
 	// KeepServices, called before Complete, has services stay that a predecessor has
 	// declared and nobody declares yet, until ReleaseServices: whoever declares them may
 	// have to wait for it.

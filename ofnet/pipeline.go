@@ -130,7 +130,11 @@ func (p *Pipeline) Flood(f Flood) Program {
 
 // VRF returns the flows that hold a VRF to the rules, once these are there.
 func (p *Pipeline) VRF(v VRFPolicy) Program {
-	return Program{Late: true, Flows: p.place(p.policy, fmt.Sprint("vrf ", v.VRF), p.policy.vrf(p, v))}
+	var owner feature = p.policy
+	if v.GuardsOnly { // which goes when the guards do
+		owner = guards{}
+	}
+	return Program{Late: true, Flows: p.place(owner, fmt.Sprint("vrf ", v.VRF), p.policy.vrf(p, v))}
 }
 
 // Rule returns the flows of a rule.

@@ -28,6 +28,8 @@ var (
 	heldRoutes = holdKind{featureExternal, firstHopSet, firstHopSet | hopSetBits}
 	// heldServices are services, some of which Kubernetes' API server tells.
 	heldServices = holdKind{featureService, serviceGroup, serviceGroup | MaxSeat}
+	// heldGuards hold pods to network policies, which the same server tells.
+	heldGuards = holdKind{feature: featureGuard, firstGroup: 1} // no groups
 )
 
 // HoldRoutes keeps the routes and next hops that the bridge has and nobody wants yet,
@@ -43,6 +45,13 @@ func (s *Switch) HoldServices() { s.startHold(heldServices) }
 
 // ReleaseServices lets go of the services that nobody has wanted since HoldServices.
 func (s *Switch) ReleaseServices() { s.endHold(heldServices) }
+
+// HoldGuards keeps the guards that the bridge has and nobody wants yet, until
+// ReleaseGuards. It must be called before Complete.
+func (s *Switch) HoldGuards() { s.startHold(heldGuards) }
+
+// ReleaseGuards lets go of the guards that nobody has wanted since HoldGuards.
+func (s *Switch) ReleaseGuards() { s.endHold(heldGuards) }
 
 func (s *Switch) startHold(kind holdKind) {
 	s.mu.Lock()

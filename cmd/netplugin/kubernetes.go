@@ -9,6 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"github.com/urfave/cli/v3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin"
@@ -16,6 +17,7 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/kubeapi"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/nodesetup"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/services"
+	"github.com/contiv/netplugin/mgmtfn/k8spolicy"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/errs"
@@ -69,11 +71,15 @@ func (o *kubeOptions) validate() error {
 // runsCNI reports whether CNI runtimes are served.
 func (o *options) runsCNI() bool { return o.network.Mode == "kubernetes" || o.network.Mode == "test" }
 
+// guards reports whether pods are held to network policies.
+func (o *options) guards() bool { return o.network.Mode == "kubernetes" }
+
 // kubernetes is what the agent has to do with an API server; nil when there is none. Its
 // methods may be called on nil.
 type kubernetes struct {
 	place    func(context.Context, cniapi.PodRequest) (k8splugin.Place, error)
-	services *services.Watcher // nil: somebody else leads to Services
+	services *services.Watcher     // nil: somebody else leads to Services
+	policies *k8spolicy.Controller // nil: there are none
 }
 
 func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubernetes, error) {
@@ -88,12 +94,19 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 	if k.place, err = k8splugin.NewPlacer(cfg); err != nil {
 		return nil, err
 	}
-	if o.kube.proxy == proxyOff {
-		return k, nil
-	}
 	client, err := kubeapi.NewClient(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if o.guards() {
+		driver.KeepGuards()
+		k.policies = k8spolicy.New(k8spolicy.Config{
+			Pods: client.Pods(), Namespaces: client.Namespaces(), NetworkPolicies: client.NetworkPolicies(),
+			Driver: driver, Log: log.WithField("part", "policies"),
+		})
+	}
+	if o.kube.proxy == proxyOff {
+		return k, nil
 	}
 	node := o.kube.node
 	if node == "" {
@@ -114,6 +127,21 @@ func (k *kubernetes) placer() func(context.Context, cniapi.PodRequest) (k8splugi
 	return k.place
 }
 
+// guards holds pods to network policies; nil without an API server.
+func (k *kubernetes) guards() k8splugin.Guards {
+	if k == nil || k.policies == nil {
+		return nil
+	}
+	return k.policies
+}
+
+// check adds what must hold for policies to be enforced.
+func (k *kubernetes) check(checks map[string]func() error) {
+	if k != nil && k.policies != nil {
+		checks["networkpolicy"] = k.policies.Ready
+	}
+}
+
 // Apply passes a batch of the state prefix on.
 func (k *kubernetes) Apply(b objdb.Batch) {
 	if k != nil && k.services != nil {
@@ -123,10 +151,14 @@ func (k *kubernetes) Apply(b objdb.Batch) {
 
 // Run works until ctx ends.
 func (k *kubernetes) Run(ctx context.Context) error {
-	if k.services == nil {
-		return nil
+	g, ctx := errgroup.WithContext(ctx)
+	if k.policies != nil {
+		g.Go(func() error { return k.policies.Run(ctx) })
 	}
-	return k.services.Run(ctx)
+	if k.services != nil {
+		g.Go(func() error { return k.services.Run(ctx) })
+	}
+	return g.Wait()
 }
 
 // setUpNode writes what the container runtime needs, when everything that checks look at

@@ -42,7 +42,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	}
 	ovs := ovsd.Config{
 		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort),
-		Uplinks: o.uplinks, AllowSpoofing: o.allowSpoofing, Log: log.WithField("part", "ovs"),
+		Uplinks: o.uplinks, AllowSpoofing: o.allowSpoofing, Guards: o.guards(), Log: log.WithField("part", "ovs"),
 	}
 	if names != nil {
 		ovs.NameServer, ovs.DNSRate = names, uint32(o.names.rate)
@@ -93,6 +93,8 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		},
 	}
 
+	kube.check(checks)
+
 	// A report is made at every change; the store is not asked as often.
 	seldom := maps.Clone(checks)
 	seldom["store"] = remembered(checks["store"], 5*time.Second)
@@ -140,7 +142,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	}
 	if o.runsCNI() {
 		cni := k8splugin.NewServer(k8splugin.Config{
-			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Log: log.WithField("part", "cni"),
+			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Guards: kube.guards(), Log: log.WithField("part", "cni"),
 		})
 		g.Go(func() error { return cni.Run(ctx, o.cniSocket) })
 		g.Go(func() error { return o.setUpNode(ctx, checks, log) })

@@ -139,8 +139,13 @@ func Run(t *testing.T, env Env) {
 	t.Run("an attachment keeps what it was made for", func(t *testing.T) {
 		d := start(t, env)
 		netns := env.Netns(t)
-		port := attach(t, d, "net1.default-c1", netns)
-		want := drivers.Attachment{EndpointID: "net1.default-c1", ContainerID: "c1", IfName: "eth0", Netns: netns, Port: port}
+		want := attachment("net1.default-c1", netns)
+		want.Pod = "shop/web-0"
+		port, err := d.Attach(long(t), want, ofnet.VXLAN, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Port = port
 		if got := d.Attachments(); len(got) != 1 || got[0] != want {
 			t.Errorf("attachments %+v, expected %+v", got, want)
 		}

@@ -114,6 +114,12 @@ func (d *Driver) KeepServices() {}
 // ReleaseServices implements drivers.Driver.
 func (d *Driver) ReleaseServices() {}
 
+// KeepGuards implements drivers.Driver: there is no predecessor.
+func (d *Driver) KeepGuards() {}
+
+// ReleaseGuards implements drivers.Driver.
+func (d *Driver) ReleaseGuards() {}
+
 // ServiceCounts implements drivers.Driver: nothing is exchanged in memory.
 func (d *Driver) ServiceCounts(context.Context) ([]drivers.ServiceCount, error) { return nil, nil }
 

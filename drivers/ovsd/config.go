@@ -26,6 +26,7 @@ const (
 	containerKey = "contiv-container"
 	ifnameKey    = "contiv-ifname"
 	netnsKey     = "contiv-netns"
+	podKey       = "contiv-pod"
 	vrfKeyPrefix = "contiv-vrf/" // on the bridge: the number of a tenant's VRF
 	roundKey     = "contiv-round"
 

@@ -132,6 +132,20 @@ func (d *Driver) RemoveGuard(endpointID string) {
 	d.forgetSets(old)
 }
 
+// KeepGuards implements drivers.Driver.
+func (d *Driver) KeepGuards() {
+	for _, s := range d.sides {
+		s.sw.HoldGuards()
+	}
+}
+
+// ReleaseGuards implements drivers.Driver.
+func (d *Driver) ReleaseGuards() {
+	for _, s := range d.sides {
+		s.sw.ReleaseGuards()
+	}
+}
+
 // guardChanged renews what follows from the guard of an endpoint. The caller holds mu.
 func (d *Driver) guardChanged(endpointID string) {
 	before := d.guards.of[endpointID]

@@ -34,6 +34,11 @@ var traceWords = map[string]map[string]string{
 	"external":   {"route": "route %s leads there", "fixed": "its destination is not routed", "miss": "no route leads to its destination"},
 	"track":      {"vrf": "tenant %s has rules"},
 	"state":      {"vrf": "it belongs to a connection that the rules admit", "fixed": "it answers a packet that the rules admitted"},
+	"guard":      {"guard": "endpoint %s is held to network policies: the connection is looked up"},
+	"guard-out":  {"own-node": "pods may talk to their own host"},
+	"guard-in":   {"own-node": "a host may talk to its pods"},
+	"allow-out":  {"allow": "the sender's network policies allow it (%s)", "fixed": "the sender's network policies do not allow it"},
+	"allow-in":   {"allow": "the receiver's network policies allow it (%s)", "fixed": "the receiver's network policies do not allow it"},
 	"policy":     {"fixed": "no rule is about it: allowed"},
 	"deny":       {"miss": "denied"},
 	"mac":        {"ep": "its destination MAC address is that of endpoint %s", "flood": "its destination MAC address is no endpoint's: to everybody in network %s", "miss": "its destination MAC address is no endpoint's"},
@@ -71,7 +76,7 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 		return out
 	case out.Feature == "miss":
 		kind = "miss"
-	case kind == "fixed" && s.Priority == 0 && out.Table != "uplink":
+	case kind == "fixed" && s.Priority == 0 && out.Table != "uplink" && !strings.HasPrefix(out.Table, "allow-"):
 		return out // the feature is not concerned
 	}
 	if object != "" {
@@ -91,6 +96,7 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 // objectKinds are what the kinds of owners are called.
 var objectKinds = map[string]string{
 	"ep": "endpoint ", "net": "network ", "flood": "network ", "uplink": "uplink ", "vrf": "tenant ", "svc": "service ", "route": "route ",
+	"guard": "endpoint ", "allow": "policies ",
 }
 
 func hasAction(s ovstrace.Step, name string) bool {

@@ -58,7 +58,18 @@ type Config struct {
 	Ports     Ports
 	// Placer finds a pod's place from its labels; nil when no API server is configured.
 	Placer func(ctx context.Context, req cniapi.PodRequest) (Place, error)
+	// Guards holds pods to network policies; nil when nobody does.
+	Guards Guards
 	Log    logrus.FieldLogger
+}
+
+// Guards holds pods to network policies.
+type Guards interface {
+	// Await waits until a pod that has a port is declared to be held to its policies.
+	// It has a time limit of its own.
+	Await(ctx context.Context, namespace, name, uid string) error
+	// PortsChanged says that a pod was attached or detached.
+	PortsChanged()
 }
 
 // codedError is an error with the CNI code it is to be reported with.
@@ -139,7 +150,7 @@ func (a *attacher) add(ctx context.Context, req cniapi.PodRequest) (cniapi.PodRe
 	if err == nil {
 		var reply cniapi.PodReply
 		if reply, err = a.connect(ctx, req, rec, port); err == nil {
-			a.cfg.Agent.PortsChanged()
+			a.portsChanged()
 			a.cfg.Log.WithFields(logrus.Fields{"endpoint": rec.ID, "ip": reply.IPAddress, "port": port.OVSName}).Info("container attached")
 			return reply, nil
 		}
@@ -175,6 +186,9 @@ func (a *attacher) reserve(ctx context.Context, req cniapi.PodRequest, place Pla
 	id := state.EndpointID(place.NetworkID(), name)
 	a.pending.Forget(id)
 	attachment := drivers.Attachment{EndpointID: id, ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns}
+	if req.Name != "" {
+		attachment.Pod = req.Namespace + "/" + req.Name
+	}
 
 	var rec state.Endpoint
 	var port drivers.Port
@@ -234,7 +248,7 @@ func (a *attacher) connect(ctx context.Context, req cniapi.PodRequest, rec state
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return ifc.configure() })
-	g.Go(func() error { return coded(cniapi.CodeEndpoint, msgEndpoint, a.cfg.Ports.Realised(gctx, rec.ID)) })
+	g.Go(func() error { return coded(cniapi.CodeEndpoint, msgEndpoint, a.realised(gctx, req, rec.ID)) })
 	if err := g.Wait(); err != nil {
 		return cniapi.PodReply{}, err
 	}
@@ -251,12 +265,31 @@ func (a *attacher) undo(place Place, name string) {
 	}
 }
 
+// realised waits until the switch forwards for an endpoint, and holds it to what the
+// pod's policies say.
+func (a *attacher) realised(ctx context.Context, req cniapi.PodRequest, endpoint string) error {
+	if a.cfg.Guards != nil && req.Name != "" {
+		if err := a.cfg.Guards.Await(ctx, req.Namespace, req.Name, req.PodUID); err != nil {
+			return err
+		}
+	}
+	return a.cfg.Ports.Realised(ctx, endpoint)
+}
+
+// portsChanged says that a container was attached or detached.
+func (a *attacher) portsChanged() {
+	a.cfg.Agent.PortsChanged()
+	if a.cfg.Guards != nil {
+		a.cfg.Guards.PortsChanged()
+	}
+}
+
 func (a *attacher) remove(ctx context.Context, place Place, name string) error {
 	id := state.EndpointID(place.NetworkID(), name)
 	if err := a.cfg.Ports.Detach(ctx, id); err != nil {
 		return err
 	}
-	a.cfg.Agent.PortsChanged()
+	a.portsChanged()
 	req := masterapi.DeleteEndpointRequest{TenantName: place.Tenant, NetworkName: place.Network, ServiceName: place.Group, EndpointID: name}
 	short, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()

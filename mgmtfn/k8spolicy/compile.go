@@ -1,0 +1,171 @@
+package k8spolicy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// Result is what the pods of a host are held to.
+type Result struct {
+	Guards map[string]drivers.Guard    // by endpoint id
+	Sets   map[string]drivers.AllowSet // by id; each is referred to
+}
+
+// Compile says what the pods of this host are held to: pods maps the ids of endpoints
+// to the pods they are of. A pod that is not known is held to nothing.
+func (w *World) Compile(pods map[string]Key) Result {
+	r := Result{Guards: map[string]drivers.Guard{}, Sets: map[string]drivers.AllowSet{}}
+	for id, key := range pods {
+		g := drivers.Guard{EndpointID: id}
+		if p, ok := w.Pod(key); ok {
+			policies := w.selecting(p)
+			g.In, g.Out = w.set(r.Sets, p, policies, false), w.set(r.Sets, p, policies, true)
+		}
+		r.Guards[id] = g
+	}
+	return r
+}
+
+// set adds the set of what policies allow a pod in one direction, and returns its id;
+// none if they do not isolate it.
+func (w *World) set(sets map[string]drivers.AllowSet, p Pod, policies []Policy, out bool) string {
+	s := selection{world: w, pod: p, tenant: w.tenant(p), out: out}
+	for _, policy := range policies {
+		if side := policy.side(out); side.Isolates {
+			s.policies = append(s.policies, policy)
+		}
+	}
+	if len(s.policies) == 0 {
+		return ""
+	}
+	id := s.id()
+	if _, done := sets[id]; !done {
+		sets[id] = drivers.AllowSet{ID: id, Out: out, Allows: s.allows()}
+	}
+	return id
+}
+
+func (p Policy) side(out bool) Side {
+	if out {
+		return p.Egress
+	}
+	return p.Ingress
+}
+
+// selection is the policies that isolate a pod in one direction.
+type selection struct {
+	world    *World
+	pod      Pod
+	tenant   string
+	out      bool
+	policies []Policy
+}
+
+// id names the set of the selection. It does not change with what policies allow, and
+// differs from that of others unless they allow the same: pods of one tenant, in the
+// same policies, whose named ports are the same.
+func (s selection) id() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "in %s", s.tenant)
+	if s.out {
+		b.Reset()
+		fmt.Fprintf(&b, "out %s", s.tenant)
+	}
+	for _, p := range s.policies {
+		fmt.Fprintf(&b, " %s", p.Key)
+		if s.out {
+			continue
+		}
+		for _, r := range p.Ingress.Rules {
+			for _, port := range r.Ports {
+				if n, ok := s.pod.port(port.Name, port.Proto); port.Name != "" && ok {
+					fmt.Fprintf(&b, ",%s:%d=%d", port.Name, port.Proto, n)
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// allows lists what the policies allow, in an order that follows from them.
+func (s selection) allows() []ofnet.Allow {
+	var out []ofnet.Allow
+	for _, p := range s.policies {
+		for _, r := range p.side(s.out).Rules {
+			out = append(out, s.rule(p, r)...)
+		}
+	}
+	return out
+}
+
+// rule gives no Allow that has neither peers nor ports, unless it means everything.
+func (s selection) rule(p Policy, r Rule) []ofnet.Allow {
+	var peers []netip.Prefix
+	named := map[ofnet.PortRange][]netip.Prefix{} // egress: what a name means depends on the peer
+	for _, peer := range r.Peers {
+		if peer.Blocks != nil {
+			peers = append(peers, peer.Blocks...)
+			continue
+		}
+		for _, pod := range s.world.standsFor(peer, p.Key.Namespace) {
+			if s.world.tenant(pod) != s.tenant {
+				continue // another pod here has that address
+			}
+			peers = append(peers, pod.prefixes()...)
+			for _, port := range r.Ports {
+				if n, ok := pod.port(port.Name, port.Proto); s.out && port.Name != "" && ok {
+					key := ofnet.PortRange{Proto: port.Proto, Low: n, High: n}
+					named[key] = append(named[key], pod.prefixes()...)
+				}
+			}
+		}
+	}
+	ports := s.ports(r)
+	var out []ofnet.Allow
+	if (r.AnyPeer || len(peers) > 0) && (r.AnyPort || len(ports) > 0) {
+		out = append(out, ofnet.Allow{Peers: sorted(peers), Ports: ports})
+	}
+	for _, port := range slices.SortedFunc(maps.Keys(named), comparePorts) {
+		if peers := named[port]; len(peers) > 0 {
+			out = append(out, ofnet.Allow{Peers: sorted(peers), Ports: []ofnet.PortRange{port}})
+		}
+	}
+	return out
+}
+
+// ports are those of a rule that do not depend on the peer.
+func (s selection) ports(r Rule) []ofnet.PortRange {
+	var out []ofnet.PortRange
+	for _, port := range r.Ports {
+		switch n, ok := s.pod.port(port.Name, port.Proto); {
+		case port.Name == "":
+			out = append(out, ofnet.PortRange{Proto: port.Proto, Low: port.Low, High: port.High})
+		case ok && !s.out:
+			out = append(out, ofnet.PortRange{Proto: port.Proto, Low: n, High: n})
+		}
+	}
+	slices.SortFunc(out, comparePorts)
+	return slices.Compact(out)
+}
+
+func sorted(all []netip.Prefix) []netip.Prefix {
+	slices.SortFunc(all, func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	})
+	return slices.Compact(all)
+}
+
+func comparePorts(a, b ofnet.PortRange) int {
+	return cmp.Or(cmp.Compare(a.Proto, b.Proto), cmp.Compare(a.Low, b.Low), cmp.Compare(a.High, b.High))
+}
+
+func compare(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

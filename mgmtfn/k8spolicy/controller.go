@@ -1,0 +1,309 @@
+package k8spolicy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Driver is what guards are declared to.
+type Driver interface {
+	SetAllowSet(drivers.AllowSet)
+	RemoveAllowSet(id string)
+	SetGuard(drivers.Guard)
+	RemoveGuard(endpointID string)
+	// ReleaseGuards says that every guard has been declared.
+	ReleaseGuards()
+	Attachments() []drivers.Attachment
+}
+
+// Config says what a Controller works with.
+type Config struct {
+	// Lists of the API server, of all namespaces.
+	Pods, Namespaces, NetworkPolicies cache.ListerWatcher
+	Driver                            Driver
+	// Patience is how long a pod waits for the API server's lists; 5 s when 0.
+	Patience time.Duration
+	Log      logrus.FieldLogger
+}
+
+// Controller holds the pods of this host to the policies of the cluster. Create it with
+// New.
+type Controller struct {
+	cfg  Config
+	kick chan struct{}
+
+	mu      sync.Mutex
+	world   *World
+	synced  bool          // all lists have been read
+	seen    uint64        // changes
+	done    uint64        // of these, the ones that have been declared
+	changed chan struct{} // closed and replaced with done, and with synced
+	broken  map[Key]error // policies that could not be read in full
+
+	declared Result // Run's alone
+}
+
+// New makes a controller; it does nothing before Run.
+func New(cfg Config) *Controller {
+	if cfg.Patience == 0 {
+		cfg.Patience = 5 * time.Second
+	}
+	return &Controller{
+		cfg: cfg, kick: make(chan struct{}, 1), world: NewWorld(), changed: make(chan struct{}), broken: map[Key]error{},
+	}
+}
+
+// Run works until ctx ends; what pods are held to stays. The API server may be away, at
+// the start as well: then it is waited for, and what was before stays.
+func (c *Controller) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	var synced []cache.InformerSynced
+	for _, list := range []struct {
+		from cache.ListerWatcher
+		kind runtime.Object
+	}{
+		{c.cfg.Namespaces, &corev1.Namespace{}},
+		{c.cfg.Pods, &corev1.Pod{}},
+		{c.cfg.NetworkPolicies, &networkingv1.NetworkPolicy{}},
+	} {
+		informer := cache.NewSharedInformer(list.from, list.kind, 0)
+		if err := informer.SetTransform(slim); err != nil {
+			return fmt.Errorf("informer: %w", err)
+		}
+		handled, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: c.set, UpdateFunc: func(_, now any) { c.set(now) }, DeleteFunc: c.remove,
+		})
+		if err != nil {
+			return fmt.Errorf("informer: %w", err)
+		}
+		synced = append(synced, handled.HasSynced)
+		g.Go(func() error { informer.RunWithContext(ctx); return nil })
+	}
+	g.Go(func() error {
+		if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+			return nil
+		}
+		c.mu.Lock()
+		c.synced = true
+		c.mu.Unlock()
+		c.declare()
+		c.cfg.Driver.ReleaseGuards()
+		c.cfg.Log.WithFields(logrus.Fields{"pods": len(c.declared.Guards), "sets": len(c.declared.Sets)}).Info("network policies declared")
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-c.kick:
+				c.declare()
+			}
+		}
+	})
+	return g.Wait()
+}
+
+// slim drops what nobody looks at, which is the greater part of an object.
+func slim(o any) (any, error) {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		small := &corev1.Pod{}
+		small.Namespace, small.Name, small.UID, small.ResourceVersion = o.Namespace, o.Name, o.UID, o.ResourceVersion
+		small.Labels = o.Labels
+		if t, ok := o.Annotations[labelTenant]; ok {
+			small.Annotations = map[string]string{labelTenant: t}
+		}
+		small.Spec.HostNetwork = o.Spec.HostNetwork
+		ports := func(all []corev1.Container) (out []corev1.Container) {
+			for _, c := range all {
+				out = append(out, corev1.Container{Ports: c.Ports, RestartPolicy: c.RestartPolicy})
+			}
+			return out
+		}
+		small.Spec.Containers, small.Spec.InitContainers = ports(o.Spec.Containers), ports(o.Spec.InitContainers)
+		small.Status.Phase, small.Status.PodIPs = o.Status.Phase, o.Status.PodIPs
+		return small, nil
+	case *corev1.Namespace:
+		o.ManagedFields = nil
+	case *networkingv1.NetworkPolicy:
+		o.ManagedFields, o.Annotations = nil, nil
+	}
+	return o, nil
+}
+
+// set takes an object over that is new or has changed.
+func (c *Controller) set(o any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch o := o.(type) {
+	case *corev1.Pod:
+		p := ParsePod(o)
+		if old, ok := c.world.Pod(p.Key); ok && old.equal(p) {
+			return // as mostly: its state has changed in ways that do not matter here
+		}
+		c.world.SetPod(p)
+	case *corev1.Namespace:
+		c.world.SetNamespace(ParseNamespace(o))
+	case *networkingv1.NetworkPolicy:
+		p, err := ParsePolicy(o)
+		delete(c.broken, p.Key)
+		if err != nil {
+			c.broken[p.Key] = err
+			c.cfg.Log.WithError(err).Error("a network policy cannot be read in full; the rest of it holds")
+		}
+		c.world.SetPolicy(p)
+	default:
+		return
+	}
+	c.touch()
+}
+
+func (c *Controller) remove(o any) {
+	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = gone.Obj
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch o := o.(type) {
+	case *corev1.Pod:
+		c.world.RemovePod(Key{o.Namespace, o.Name})
+	case *corev1.Namespace:
+		c.world.RemoveNamespace(o.Name)
+	case *networkingv1.NetworkPolicy:
+		delete(c.broken, Key{o.Namespace, o.Name})
+		c.world.RemovePolicy(Key{o.Namespace, o.Name})
+	default:
+		return
+	}
+	c.touch()
+}
+
+// touch has everything declared anew. The caller holds mu.
+func (c *Controller) touch() {
+	c.seen++
+	select {
+	case c.kick <- struct{}{}:
+	default:
+	}
+}
+
+// PortsChanged says that a pod of this host was attached or detached.
+func (c *Controller) PortsChanged() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.touch()
+}
+
+// declare compiles the world and has the driver hold the pods to it. A set is there
+// before a guard refers to it, and goes after.
+func (c *Controller) declare() {
+	c.mu.Lock()
+	seen := c.seen
+	c.mu.Unlock()
+	pods := map[string]Key{} // read after seen: who has attached a pod finds it declared
+	for _, at := range c.cfg.Driver.Attachments() {
+		if namespace, name, ok := strings.Cut(at.Pod, "/"); ok {
+			pods[at.EndpointID] = Key{namespace, name}
+		}
+	}
+	c.mu.Lock()
+	now := c.world.Compile(pods)
+	c.mu.Unlock()
+	for _, s := range now.Sets {
+		if old, ok := c.declared.Sets[s.ID]; !ok || !old.Equal(s) {
+			c.cfg.Driver.SetAllowSet(s)
+		}
+	}
+	for id, g := range now.Guards {
+		if old, ok := c.declared.Guards[id]; !ok || old != g {
+			c.cfg.Driver.SetGuard(g)
+		}
+	}
+	for id := range c.declared.Guards {
+		if _, ok := now.Guards[id]; !ok {
+			c.cfg.Driver.RemoveGuard(id)
+		}
+	}
+	for id := range c.declared.Sets {
+		if _, ok := now.Sets[id]; !ok {
+			c.cfg.Driver.RemoveAllowSet(id)
+		}
+	}
+	c.declared = now
+	c.mu.Lock()
+	c.done = seen
+	close(c.changed)
+	c.changed = make(chan struct{})
+	c.mu.Unlock()
+}
+
+// Await waits until a pod that has been attached is declared to be held to its policies.
+// A pod that the API server's list does not have yet is Unavailable; without any list
+// after a while the pod is held to nothing, and Ready says so.
+func (c *Controller) Await(ctx context.Context, namespace, name, uid string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Patience)
+	defer cancel()
+	key := Key{namespace, name}
+	c.PortsChanged()
+	covers := uint64(0) // the change with which both the port and the pod are known
+	for {
+		c.mu.Lock()
+		p, known := c.world.Pod(key)
+		known = known && (uid == "" || p.UID == uid)
+		if known && covers == 0 {
+			covers = c.seen
+		}
+		synced, declared, changed := c.synced, c.done >= covers, c.changed
+		c.mu.Unlock()
+		if known && synced && declared {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if !synced {
+				c.cfg.Log.WithField("pod", key).Warn("the API server's lists are not known; the pod is held to no network policy until they are")
+				return nil
+			}
+			return errs.New(errs.Unavailable, "pod %s: its network policies are not known yet: the API server's list has no such pod with UID %q", key, uid)
+		}
+	}
+}
+
+// Ready returns nil when policies are enforced, or why they are not.
+func (c *Controller) Ready() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.synced {
+		return errs.New(errs.Unavailable, "network policies are not enforced for new pods: waiting for the API server's lists of pods, namespaces and networkpolicies")
+	}
+	return nil
+}
+
+// Status is a controller in numbers.
+type Status struct {
+	Synced bool
+	Broken map[string]string `json:",omitempty"` // policies that could not be read in full, and why
+}
+
+// Status returns the controller in numbers.
+func (c *Controller) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := Status{Synced: c.synced, Broken: map[string]string{}}
+	for k, err := range c.broken {
+		s.Broken[k.String()] = err.Error()
+	}
+	return s
+}
