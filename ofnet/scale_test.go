@@ -81,3 +81,39 @@ func BenchmarkRuleChange(b *testing.B) {
 	b.ReportMetric(float64(s.Status().Actual), "flows")
 	b.ReportMetric(all, "s/all")
 }
+
+// BenchmarkResync is the time from an agent's start until it knows that a bridge with
+// 50,000 flows has all of them.
+func BenchmarkResync(b *testing.B) {
+	sw := ovstest.Start(b)
+	p := vrouter(b)
+	sw.AddBridge("br")
+	programs, vrf := large(p, 140, 100, 20)
+	programs["vrf"] = vrf(0)
+	run := func() (s *Switch, stop func()) {
+		s = NewSwitch(SwitchConfig{Name: "br", Target: sw.Target("br"), Log: quiet()})
+		for owner, program := range programs {
+			s.Set(owner, program)
+		}
+		s.Complete()
+		ctx, cancel := context.WithCancel(b.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = s.Run(ctx) }()
+		if err := s.Flushed(ctx); err != nil {
+			b.Fatal(err)
+		}
+		return s, func() { cancel(); <-done }
+	}
+	s, stop := run()
+	flows := s.Status().Actual
+	stop()
+	for b.Loop() {
+		s, stop := run()
+		if sent := s.Status().Sent; sent != 0 {
+			b.Fatalf("%d changes are sent to a bridge that has everything", sent)
+		}
+		stop()
+	}
+	b.ReportMetric(float64(flows), "flows")
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/resync")
+}

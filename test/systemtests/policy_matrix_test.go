@@ -59,8 +59,10 @@ func policyCells(containers map[string]lab.Container) []cell {
 // TestPolicyMatrix: every feature of rules, in every mode, across hosts, with packets.
 func TestPolicyMatrix(t *testing.T) {
 	for _, mode := range []struct{ name, lab, encap, forward string }{
-		{"vxlan routing", "vxlan", "vxlan", "routing"}, {"vxlan bridge", "vlan", "vxlan", "bridge"},
-		{"vlan routing", "vlan", "vlan", "routing"}, {"vlan bridge", "vlan", "vlan", "bridge"},
+		{"vxlan routing", "vxlan", "vxlan", "routing"},
+		{"vxlan bridge", "vlan", "vxlan", "bridge"},
+		{"vlan routing", "vlan", "vlan", "routing"},
+		{"vlan bridge", "vlan", "vlan", "bridge"},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			c := up(t, lab.Config{Hosts: 2, NetMode: mode.lab, FwdMode: mode.forward})
