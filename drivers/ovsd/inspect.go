@@ -34,7 +34,9 @@ type datapathPicture struct {
 	Tables []string // names of the flow tables by number
 	Error  string   `json:",omitempty"`
 
-	SvcProxy proxyPicture
+	PolicyAgent policyPicture
+	SvcProxy    proxyPicture
+	MyRouterMac []byte `json:",omitempty"` // of VXLAN routing
 }
 
 type endpointPicture struct {
@@ -86,7 +88,10 @@ func (d *Driver) picture(s *side, rpcPort int) switchPicture {
 	if s.pipeline != nil {
 		p.DpName, p.Datapath.Tables = s.pipeline.Mode(), s.pipeline.Tables()
 	}
-	p.Datapath.SvcProxy = d.proxyPicture()
+	p.Datapath.PolicyAgent, p.Datapath.SvcProxy = d.policyPicture(), d.proxyPicture()
+	if p.DpName == "vrouter" {
+		p.Datapath.MyRouterMac = ofnet.RouterMAC[:]
+	}
 	if s.modeErr != nil {
 		p.Datapath.Error = s.modeErr.Error()
 	}
