@@ -57,7 +57,9 @@ func TestInsideDatapathID(t *testing.T) {
 		d.SetGlobal(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
 		d.Complete()
 		ready(t, d)
-		eventually(t, func() bool { return len(d.uplinkPorts()) == len(uplinks) && id(d) == datapathID(cfg.HostLabel, VLANBridge) })
+		eventually(t, func() bool {
+			return len(d.uplinkPorts()) == len(uplinks) && id(d) == datapathID(cfg.HostLabel, VLANBridge)
+		})
 		sw := d.sides[ofnet.VLAN].sw
 		before := sw.Status().Connects
 		if _, err := d.db.Transact(t.Context(), addPort(VLANBridge, "x", ovsdb.Row{"name": "low"}, ovsdb.Row{"name": "low", "type": "internal", "mac": ovsdb.StringSet("00:00:00:00:00:01")})...); err != nil {

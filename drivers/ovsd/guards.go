@@ -244,7 +244,6 @@ func (d *Driver) refreshGuard(id string) {
 	}
 	for _, t := range turned {
 		d.refreshPolicy(t)
-		d.refreshTenant(t)
 	}
 }
 

@@ -1,12 +1,15 @@
 package ovsd
 
 import (
+	"context"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
 // guardTraffic holds a live TCP connection to guards at either end.
@@ -67,5 +70,64 @@ func guardTraffic(t *testing.T, d *Driver, client, server container) {
 	defer d.mu.Unlock()
 	if g := d.guards; len(g.declared)+len(g.sets)+len(g.tenants)+len(g.of)+len(g.numbers)+len(g.taken) != 0 {
 		t.Errorf("left: %+v", g)
+	}
+}
+
+// What containers are held to stays while an agent that has just started does not know
+// it yet, and nothing of it is sent again.
+func TestInsideGuardsOutliveTheAgent(t *testing.T) {
+	dir, ok := inside()
+	if !ok {
+		return
+	}
+	ep := contract.Endpoint(1)
+	netns := netxtest.Namespace(t)
+	begin := func() (*Driver, func()) {
+		d, stop := runDriver(t, testConfig(dir))
+		d.KeepGuards()
+		d.SetGlobal(contract.Global)
+		d.SetNetwork(contract.Network)
+		d.SetEndpoint(ep)
+		d.Complete()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if _, err := d.Attach(ctx, drivers.Attachment{EndpointID: ep.ID, ContainerID: "c1", IfName: "eth0", Netns: netns}, ofnet.VXLAN, 1); err != nil {
+			t.Fatal(err)
+		}
+		return d, stop
+	}
+	hold := func(d *Driver) {
+		t.Helper()
+		d.SetAllowSet(drivers.AllowSet{ID: "in", Allows: []ofnet.Allow{{Ports: []ofnet.PortRange{{Proto: 6, Low: 80, High: 80}}}}})
+		d.SetGuard(drivers.Guard{EndpointID: ep.ID, In: "in", Out: "out"})
+		d.ReleaseGuards()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if err := d.Realised(ctx, ep.ID); err != nil {
+			t.Fatal(err)
+		}
+		ready(t, d)
+	}
+	first, stop := begin()
+	hold(first)
+	eventually(t, func() bool { return !first.vrfsUnsaved() })
+	before := first.sides[ofnet.VXLAN].sw.Status()
+	stop()
+
+	second, stop := begin()
+	defer stop()
+	ready(t, second)
+	sw := second.sides[ofnet.VXLAN].sw
+	if now := sw.Status(); now.Actual != before.Actual || now.Desired >= before.Desired {
+		t.Errorf("%d flows, %d of them wanted, after %d", now.Actual, now.Desired, before.Actual)
+	}
+	hold(second)
+	if now := sw.Status(); now.Sent != 0 || now.Digest != before.Digest {
+		t.Errorf("sent %d, digest %x after %x", now.Sent, now.Digest, before.Digest)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if err := second.Detach(ctx, ep.ID); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,145 @@
+package k8spolicy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+)
+
+const tunnelPort = 65000
+
+var remoteHost = netip.MustParseAddr("192.168.60.11")
+
+// What policies say becomes of packets is what a real Open vSwitch does with them: of
+// those between pods of this host at both ends, of others at the end that is here.
+func TestPoliciesOnARealSwitch(t *testing.T) {
+	sw := ovstest.Start(t)
+	sw.AddBridge("br")
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	s := ofnet.NewSwitch(ofnet.SwitchConfig{Name: "br", Target: sw.Target("br"), Log: log})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = s.Run(ctx) }()
+	defer func() { cancel(); <-ended }()
+	p, err := ofnet.NewPipeline(ofnet.Settings{Encap: ofnet.VXLAN, Routing: true, TunnelPort: tunnelPort, Round: 1, Guards: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := ofnet.Network{ID: "net", Encap: ofnet.VXLAN, VRF: 1, Tag: 1, VNI: 10001}
+	s.Set("fixed", p.Fixed())
+	s.Set("net", p.Network(network))
+	const here = 6 // pods; as many are elsewhere
+	for i := range here {
+		sw.AddDummyPort("br", fmt.Sprint("p", i+1), fmt.Sprint(i+1))
+	}
+	s.Complete()
+	passed := fmt.Sprintf("goto_table:%d\n", slices.Index(p.Tables(), "service-reply")) // after all policy
+	verdicts := map[bool]int{}
+	for round := range 12 {
+		g := generator{rand.New(rand.NewPCG(uint64(round), 4))}
+		c := g.cluster(2*here, 6)
+		for _, pod := range c.pods { // every address is somebody's, and on the network
+			pod.Spec.HostNetwork, pod.Status.Phase = false, corev1.PodRunning
+		}
+		w, err := c.world()
+		if err != nil {
+			t.Fatal(err)
+		}
+		endpoints := make([]ofnet.Endpoint, len(c.pods))
+		local := map[string]Key{}
+		for i, pod := range c.pods {
+			e := &endpoints[i]
+			ips := ParsePod(pod).IPs
+			*e = ofnet.Endpoint{ID: fmt.Sprint("e", i), Encap: ofnet.VXLAN, VRF: 1, Tag: 1, VNI: 10001, Policed: true, MAC: ofnet.MAC{2, 2, 10, 1, 1, byte(i + 1)}, IPv4: ips[0], IPv6: ips[1]}
+			if i < here {
+				e.Port = uint32(i + 1)
+				local[e.ID] = Key{pod.Namespace, pod.Name}
+			} else {
+				e.VTEP = remoteHost
+			}
+			s.Set("ep/"+e.ID, p.Endpoint(*e))
+		}
+		r, numbers := w.Compile(local), map[string]uint32{"": 0}
+		for id, set := range r.Sets {
+			numbers[id] = ofnet.LowestAllowSet + uint32(len(numbers))
+			s.Set(fmt.Sprint("allow/", numbers[id]), p.AllowSet(ofnet.AllowSet{ID: id, Number: numbers[id], Out: set.Out, Allows: set.Allows}))
+		}
+		for _, e := range endpoints[:here] {
+			guard := r.Guards[e.ID]
+			s.Set("guard/"+e.ID, p.Guard(ofnet.Guard{Endpoint: e, In: numbers[guard.In], Out: numbers[guard.Out]}))
+		}
+		s.Set("vrf", p.VRF(ofnet.VRFPolicy{VRF: 1, Generation: uint32(round + 1), GuardsOnly: true}))
+		flush, stop := context.WithTimeout(t.Context(), time.Minute)
+		if err := s.Flushed(flush); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		for range 25 {
+			q := g.question(c)
+			from, to := c.index(q.from.pod), c.index(q.to.pod)
+			if from < 0 || to < 0 || from == to || from >= here && to >= here {
+				continue
+			}
+			want := (from >= here || c.allowed(q.from.pod, true, q)) && (to >= here || c.allowed(q.to.pod, false, q))
+			verdicts[want]++
+			trace := sw.Trace("br", packet(q, endpoints[from], endpoints[to]), "--ct-next", "trk,new")
+			if got := strings.Contains(trace, passed); got != want {
+				t.Fatalf("passes %t, expected %t: %s %s to %s %s, %s %d\n%+v\n%s", got, want,
+					q.from.pod.Namespace, q.from.pod.Name, q.to.pod.Namespace, q.to.pod.Name, q.proto, q.port, r, trace)
+			}
+		}
+	}
+	if verdicts[true] < 20 || verdicts[false] < 20 {
+		t.Errorf("denied %d, allowed %d: the test says little", verdicts[false], verdicts[true])
+	}
+}
+
+func (c cluster) index(pod *corev1.Pod) int {
+	for i, p := range c.pods {
+		if p == pod {
+			return i
+		}
+	}
+	return -1
+}
+
+// packet writes the first packet of a connection as the bridge gets it.
+func packet(q question, from, to ofnet.Endpoint) string {
+	six := map[bool]string{true: "6"}[q.from.addr.Is6()]
+	var text string
+	switch q.proto {
+	case corev1.ProtocolTCP:
+		text = fmt.Sprintf("tcp%s,tcp_flags=syn,tcp_dst=%d", six, q.port)
+	case corev1.ProtocolUDP:
+		text = fmt.Sprintf("udp%s,udp_dst=%d", six, q.port)
+	case corev1.ProtocolSCTP:
+		text = fmt.Sprintf("sctp%s,sctp_dst=%d", six, q.port)
+	default:
+		if text = "icmp,icmp_type=8"; six != "" {
+			text = "icmp6,icmpv6_type=128"
+		}
+	}
+	if six != "" {
+		text += fmt.Sprintf(",ipv6_src=%s,ipv6_dst=%s", q.from.addr, q.to.addr)
+	} else {
+		text += fmt.Sprintf(",nw_src=%s,nw_dst=%s", q.from.addr, q.to.addr)
+	}
+	text += fmt.Sprintf(",nw_ttl=64,dl_src=%s,dl_dst=%s", from.MAC, ofnet.RouterMAC)
+	if from.Local() {
+		return text + fmt.Sprint(",in_port=", from.Port)
+	}
+	return text + fmt.Sprintf(",in_port=%d,tun_src=%s,tun_dst=192.168.60.10,tun_id=10001", tunnelPort, remoteHost)
+}
