@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
@@ -103,8 +104,8 @@ func (s *Server) poolPlace(ctx context.Context, options map[string]string) (plac
 
 // requestAddress hands out an address: a gateway as the network has it, any other from
 // netmaster, which reserves it.
-func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressRequest) (cnm.RequestAddressResponse, error) {
-	none := cnm.RequestAddressResponse{}
+func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressRequest) (any, error) {
+	var none any
 	id, err := parsePoolID(req.PoolID)
 	if err != nil {
 		return none, err
@@ -125,14 +126,21 @@ func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressReque
 		}
 		alloc.PreferredIPv4Address = want.String()
 	}
-	resp, err := s.cfg.Master.AllocAddress(ctx, alloc)
+	// What netmaster has done must be known, also when the Engine has given up meanwhile.
+	outlast, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	resp, err := s.cfg.Master.AllocAddress(outlast, alloc)
 	if err != nil {
 		return none, fmt.Errorf("address of %s: %w", req.PoolID, err)
 	}
 	if p, err := netip.ParsePrefix(resp.IPv4Address); err == nil {
 		s.given.handOut(id.owner, p.Addr())
 	}
-	return cnm.RequestAddressResponse{Address: resp.IPv4Address}, nil
+	host, _, _ := strings.Cut(resp.IPv4Address, "/")
+	return unheard{cnm.RequestAddressResponse{Address: resp.IPv4Address}, func(ctx context.Context) error {
+		_, err := s.releaseAddress(ctx, cnm.ReleaseAddressRequest{PoolID: req.PoolID, Address: host})
+		return err
+	}}, nil
 }
 
 // gateway answers which address the gateway has. Engines before 28 insist on one: where

@@ -2,6 +2,9 @@ package dockplugin
 
 import (
 	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -169,5 +172,23 @@ func TestAnotherHostsReservationStays(t *testing.T) {
 	var claim state.AddressClaim
 	if err := json.Unmarshal(kv.Value, &claim); err != nil || !strings.HasPrefix(claim.Owner, "reserved/") {
 		t.Errorf("claim %+v, %v", claim, err)
+	}
+}
+
+// deaf is a caller that has hung up.
+type deaf struct{ *httptest.ResponseRecorder }
+
+func (deaf) FlushError() error { return net.ErrClosed }
+
+// TestUnheardAddressIsFree: an Engine that has given up before it got an address does not
+// give it back.
+func TestUnheardAddressIsFree(t *testing.T) {
+	w := newWorld(t)
+	w.network("net1", "10.1.1.0/24", "10.1.1.254")
+	w.known(docknet.Place{Tenant: "default", Network: "net1"})
+	r := httptest.NewRequest(http.MethodPost, "/IpamDriver.RequestAddress", strings.NewReader(`{"PoolID":"net1.default|10.1.1.0/24"}`))
+	w.server.ServeHTTP(deaf{httptest.NewRecorder()}, r)
+	if diff := cmp.Diff([]string{"net1.default/10.1.1.254"}, w.keys(state.IPAMRoot)); diff != "" {
+		t.Errorf("addresses:\n%s", diff)
 	}
 }

@@ -131,12 +131,37 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil:
 		log.Debug("answered")
-		cnm.Answer(w, http.StatusOK, reply)
+		s.reply(w, reply)
 	case errors.As(err, &undecodable):
 		cnm.Answer(w, http.StatusBadRequest, failure(err))
 	default:
 		log.WithError(err).Warn("a call of the Docker Engine failed")
 		cnm.Answer(w, http.StatusInternalServerError, failure(err))
+	}
+}
+
+// unheard is an answer that has to be taken back when nobody hears it: an Engine that has
+// given up waiting does not know what it would have to give back.
+type unheard struct {
+	answer   any
+	takeBack func(context.Context) error
+}
+
+// reply answers a call that succeeded.
+func (s *Server) reply(w http.ResponseWriter, reply any) {
+	u, ok := reply.(unheard)
+	if !ok {
+		cnm.Answer(w, http.StatusOK, reply)
+		return
+	}
+	cnm.Answer(w, http.StatusOK, u.answer)
+	if http.NewResponseController(w).Flush() == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), undoTimeout)
+	defer cancel()
+	if err := u.takeBack(ctx); err != nil {
+		s.cfg.Log.WithError(err).Warn("what an answer that nobody heard has given is taken back later")
 	}
 }
 

@@ -112,11 +112,19 @@ func (h *Host) StopDaemon(ctx context.Context, name string, signal syscall.Signa
 	return nil
 }
 
-const stopPatience = 15 * time.Second
+// stopPatience bounds how long a daemon may take to end; an Engine gives its containers
+// 15 s of it.
+func stopPatience(name string) time.Duration {
+	if name == docker {
+		return time.Minute
+	}
+	return 15 * time.Second
+}
 
 func stop(ctx context.Context, c *hostinit.Client, name string, signal syscall.Signal) error {
-	late := errs.New(errs.Timeout, "%s had not ended %s after %s", name, stopPatience, signal)
-	patient, cancel := context.WithTimeoutCause(ctx, stopPatience, late)
+	patience := stopPatience(name)
+	late := errs.New(errs.Timeout, "%s had not ended %s after %s", name, patience, signal)
+	patient, cancel := context.WithTimeoutCause(ctx, patience, late)
 	defer cancel()
 	_, err := c.Stop(patient, name, signal)
 	if err == nil || patient.Err() == nil || ctx.Err() != nil {

@@ -10,6 +10,24 @@ import (
 	"github.com/contiv/netplugin/test/lab"
 )
 
+// pid is the process id of a daemon as its host sees it.
+func (c dockers) pid(host, daemon string) int {
+	c.t.Helper()
+	all, err := c.Status(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, h := range all {
+		for _, d := range h.Daemons {
+			if h.Name == host && d.Name == daemon && d.Running {
+				return d.PID
+			}
+		}
+	}
+	c.t.Fatalf("%s does not run on %s", daemon, host)
+	return 0
+}
+
 // TestDockerRestarts restarts the Engine while it has containers, and the agent is there,
 // is away, or does not answer. The Engine must come up each time, and soon: how soon is
 // measured, not held, for machines are slow at times.
@@ -86,6 +104,18 @@ func TestDockerRestarts(t *testing.T) {
 			c.docker("host1", append([]string{"rm", "-f"}, started[1:]...)...)
 			c.allocated("front", 0)
 			c.allocated("back", 0)
+
+			containers, started = 2, []string{"start", "keep0", "keep2"}
+			for _, name := range started[1:] {
+				c.container("host1", name, "front", "--restart", "always")
+			}
+			must(host.StopDaemon(t.Context(), "docker", syscall.SIGTERM))
+			agent := fmt.Sprint(c.pid("host1", "netplugin"))
+			c.run("host1", "kill -STOP "+agent)
+			restart("hangs")
+			c.run("host1", "kill -CONT "+agent)
+			c.docker("host1", started...)
+			running()
 		})
 	}
 }

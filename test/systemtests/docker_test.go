@@ -328,7 +328,19 @@ func dockerLabels(c dockers) {
 	})
 }
 
-// dockerLeaks does this and that at random, with an agent that is killed in between.
+// kill ends a daemon at once and starts it again.
+func (c dockers) kill(host, daemon string) {
+	c.t.Helper()
+	h, err := c.Host(host)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := h.RestartDaemon(c.t.Context(), daemon, syscall.SIGKILL); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// dockerLeaks does this and that at random, with daemons that are killed in between.
 func dockerLeaks(c dockers) {
 	defer c.cleanUp()
 	steps := rand.New(rand.NewPCG(1, 2))
@@ -338,13 +350,9 @@ func dockerLeaks(c dockers) {
 		network := []string{"front", "back", "web"}[steps.IntN(3)]
 		switch {
 		case i%12 == 11:
-			h, err := c.Host(host)
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			if err := h.RestartDaemon(c.t.Context(), "netplugin", syscall.SIGKILL); err != nil {
-				c.t.Error(err)
-			}
+			c.kill(host, "netplugin")
+		case i == 6:
+			c.kill("host1", "netmaster")
 		case len(names) > 2 && steps.IntN(2) == 0:
 			where, name, _ := strings.Cut(names[0], "/")
 			names = names[1:]

@@ -31,12 +31,11 @@ const DefaultSocket = "/run/contiv/docker-plugin.sock"
 // enough for one that restarts, short enough for an Engine to be up within 15 s.
 const DefaultPatience = 8 * time.Second
 
-// How long the agent may take for a call, longer than it gives itself; and while it has
-// not answered the last one in time.
-const (
-	callLimit   = 13 * time.Second
-	doubtfulFor = 250 * time.Millisecond
-)
+// DefaultLimit is how long the agent may take for a call: longer than it gives itself.
+const DefaultLimit = 11 * time.Second
+
+// doubtful is how long an agent may take that has not answered the last call in time.
+const doubtful = 250 * time.Millisecond
 
 // again is how often an agent that is away is called.
 const again = 50 * time.Millisecond
@@ -52,7 +51,9 @@ type Config struct {
 	Capabilities cnm.Capabilities
 	// Patience bounds how long an agent is waited for; 0 means DefaultPatience.
 	Patience time.Duration
-	Log      logrus.FieldLogger
+	// Limit bounds one call of an agent that is there; 0 means DefaultLimit.
+	Limit time.Duration
+	Log   logrus.FieldLogger
 }
 
 // Relay is an http.Handler. Create it with New.
@@ -68,6 +69,9 @@ type Relay struct {
 func New(cfg Config) *Relay {
 	if cfg.Patience == 0 {
 		cfg.Patience = DefaultPatience
+	}
+	if cfg.Limit == 0 {
+		cfg.Limit = DefaultLimit
 	}
 	var d net.Dialer
 	return &Relay{cfg: cfg, client: &http.Client{Transport: &http.Transport{
@@ -145,9 +149,9 @@ func (r *Relay) pass(ctx context.Context, method, path string, body []byte) (sta
 }
 
 func (r *Relay) once(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
-	limit := callLimit
-	if r.doubtful() {
-		limit = doubtfulFor
+	limit := r.cfg.Limit
+	if r.doubted() {
+		limit = min(limit, doubtful)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errs.New(errs.Timeout, "no answer after %s", limit))
 	defer cancel()
@@ -183,8 +187,8 @@ func (r *Relay) doubt() {
 	r.missed = time.Now().Add(-r.cfg.Patience)
 }
 
-// doubtful reports whether the agent has been away for as long as the Relay is patient.
-func (r *Relay) doubtful() bool {
+// doubted reports whether the agent has been away for as long as the Relay is patient.
+func (r *Relay) doubted() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.missed.IsZero() && time.Since(r.missed) >= r.cfg.Patience

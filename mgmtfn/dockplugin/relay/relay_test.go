@@ -108,3 +108,26 @@ func TestCallerMayGiveUp(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// TestAnswersForAnAgentThatHangs: one that takes calls and does not answer is given up,
+// and believed again when it does.
+func TestAnswersForAnAgentThatHangs(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "agent.sock")
+	l, err := listenUnix(t, socket) // takes connections, reads nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := New(Config{Agent: socket, Limit: time.Millisecond, Patience: time.Hour, Log: discard()})
+	for path, want := range map[string]int{"/NetworkDriver.DeleteEndpoint": 200, "/NetworkDriver.Join": 500, "/IpamDriver.RequestAddress": 500} {
+		if status, body := call(r, path, `{}`); status != want {
+			t.Errorf("%s: %d %s, want %d", path, status, body, want)
+		}
+	}
+	l.Close()
+	defer agentAt(t, socket)()
+	patient := New(Config{Agent: socket, Limit: time.Hour, Log: discard()})
+	patient.doubt()
+	for patient.awaySince() != (time.Time{}) {
+		call(patient, "/NetworkDriver.Join", `{}`) // given little time, it may be late once more
+	}
+}
