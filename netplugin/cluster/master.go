@@ -141,7 +141,8 @@ func (m *Master) post(ctx context.Context, path string, req, resp any) (revision
 }
 
 // call makes a call that is safe to repeat, and repeats it until ctx ends while the
-// cause is that nobody leads or the leader does not answer.
+// cause is that nobody leads or the leader does not answer. A leader that has become
+// mute is waited for until another one leads.
 func (m *Master) call(ctx context.Context, method, path string, req, resp any) (revision int64, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -155,7 +156,7 @@ func (m *Master) call(ctx context.Context, method, path string, req, resp any) (
 		m.mu.Unlock()
 		err = errs.New(errs.Unavailable, "no netmaster leads; is one running?")
 		if leader != "" {
-			revision, err = m.once(ctx, method, "http://"+leader+path, body, resp)
+			revision, err = m.once(ctx, method, leader, path, body, resp)
 		}
 		if err == nil || !errs.Is(err, errs.Unavailable) {
 			return revision, err
@@ -171,8 +172,33 @@ func (m *Master) call(ctx context.Context, method, path string, req, resp any) (
 	}
 }
 
-func (m *Master) once(ctx context.Context, method, url string, body []byte, out any) (int64, error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+// whileLeads returns a context that ends with ctx, or when a netmaster other than leader
+// has come to lead.
+func (m *Master) whileLeads(ctx context.Context, leader string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		for {
+			m.mu.Lock()
+			now, changed := m.leader, m.changed
+			m.mu.Unlock()
+			if now != leader && now != "" {
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, cancel
+}
+
+func (m *Master) once(ctx context.Context, method, leader, path string, body []byte, out any) (int64, error) {
+	ctx, cancel := m.whileLeads(ctx, leader)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+leader+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, errs.Wrap(errs.Invalid, err)
 	}

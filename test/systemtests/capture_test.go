@@ -49,7 +49,7 @@ func (c cluster) capture(host, link, filter string) (frame func() string) {
 		}
 	}
 	c.t.Cleanup(end)
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(errOut.String(), "listening"); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(errOut.String(), "listening"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			end()
 			c.t.Fatalf("tcpdump on %s of %s does not listen: %s", link, host, errOut.String())

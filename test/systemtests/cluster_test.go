@@ -65,7 +65,7 @@ func (c cluster) run(name, script string) string {
 // as long as it takes to find the way.
 func (c cluster) reaches(from, address string) {
 	c.t.Helper()
-	if out, err := c.Output(c.t.Context(), from, "ping", "-c", "3", "-i", "0.1", "-w", "10", address); err != nil {
+	if out, err := c.Output(c.t.Context(), from, "ping", "-c", "3", "-i", "0.1", "-w", "60", address); err != nil {
 		c.t.Errorf("%s does not reach %s: %v\n%s", from, address, err, out)
 	}
 }
@@ -78,15 +78,15 @@ func (c cluster) reachesNot(from, address string) {
 	}
 }
 
-// transfer sends 20 MB by TCP, and by UDP some hundred packets, from one container to
-// another.
+// transfer sends 20 MB by TCP from one container to another, and by UDP some dozens of
+// packets: so few that buffers hold them all, however slow the machine.
 func (c cluster) transfer(from string, to lab.Container) {
 	c.t.Helper()
 	for _, address := range []string{to.IPv4, to.IPv6} {
 		if address == "" {
 			continue
 		}
-		for _, args := range [][]string{{"--bytes", "20M"}, {"--udp", "--bandwidth", "5M", "--bytes", "500K"}} {
+		for _, args := range [][]string{{"--bytes", "20M"}, {"--udp", "--bandwidth", "5M", "--bytes", "80K"}} {
 			result := c.iperf(from, to.Name, address, args...)
 			if result.Error != "" || result.End.SumReceived.Bytes == 0 && result.End.Sum.Packets == 0 {
 				c.t.Errorf("transfer from %s to %s (%s) by %v: %+v", from, to.Name, address, args, result)
@@ -116,7 +116,7 @@ type iperfResult struct {
 func (c cluster) iperf(from, server, address string, args ...string) (result iperfResult) {
 	c.t.Helper()
 	defer c.serve(server)()
-	out, err := c.Output(c.t.Context(), from, append([]string{"iperf3", "--json", "--connect-timeout", "5000", "--client", address}, args...)...)
+	out, err := c.Output(c.t.Context(), from, append([]string{"iperf3", "--json", "--connect-timeout", "60000", "--client", address}, args...)...)
 	if jsonErr := json.Unmarshal([]byte(out), &result); jsonErr != nil {
 		c.t.Fatalf("iperf3 from %s to %s: %v, %v\n%s", from, address, err, jsonErr, out)
 	}
@@ -137,7 +137,7 @@ func (c cluster) serve(name string) (end func()) {
 		_ = cmd.Wait()
 	})
 	c.t.Cleanup(end)
-	if _, err := c.Output(c.t.Context(), name, "sh", "-c", "for i in $(seq 500); do ss -Hltn 'sport = :5201' | grep -q . && exit 0; sleep 0.02; done; exit 1"); err != nil {
+	if _, err := c.Output(c.t.Context(), name, "sh", "-c", "for i in $(seq 3000); do ss -Hltn 'sport = :5201' | grep -q . && exit 0; sleep 0.02; done; exit 1"); err != nil {
 		end()
 		c.t.Fatalf("iperf3 does not listen in %s: %s", name, out.String())
 	}

@@ -299,7 +299,7 @@ func (c cluster) saysTo(from, address, want string) {
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, target string) (conn net.Conn, err error) {
 			err = nsenter.Host(h.PID(), netns, func() (err error) {
-				conn, err = (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, network, target)
+				conn, err = (&net.Dialer{Timeout: patience}).DialContext(ctx, network, target)
 				return err
 			})
 			return conn, err

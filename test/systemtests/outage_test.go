@@ -38,9 +38,20 @@ func TestOutage(t *testing.T) {
 		if err := h.StopDaemon(t.Context(), "netplugin", syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		brief, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := h.StartDaemon(brief, "netplugin"); err == nil || !strings.Contains(err.Error(), "waiting for the store") {
+		said := make(chan bool, 1)
+		go func() {
+			defer cancel()
+			for ctx.Err() == nil {
+				if out, _ := h.Output(ctx, "curl", "-s", "http://127.0.0.1:9090/healthz"); strings.Contains(out, "waiting for the store") {
+					said <- true
+					return
+				}
+			}
+			said <- false
+		}()
+		if err := h.StartDaemon(ctx, "netplugin"); err == nil || !<-said {
 			t.Errorf("netplugin became ready without a store, or did not say what it lacks: %v", err)
 		}
 	})
