@@ -141,6 +141,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		t.Helper()
 		d.SetService(s)
 		ready(t, d)
+		renewed(t) // a connection begun by the old flows could be led nowhere
 	}
 	t.Cleanup(func() { d.RemoveService("web:default") })
 	tcp4 := vipPorts()["tcp"][0]

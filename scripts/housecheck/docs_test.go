@@ -3,6 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,5 +55,43 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 	for _, f := range findings {
 		t.Error(f)
+	}
+}
+
+// TestDefectsAreAllListed checks that the tables have a row for every number.
+func TestDefectsAreAllListed(t *testing.T) {
+	number := regexp.MustCompile(`[A-Z]?-?\d+`)
+	for _, c := range []struct {
+		file, section, prefix string
+		first, last           int
+	}{
+		{"defects-control-plane.md", "Object model", "", 1, 27},
+		{"defects-control-plane.md", "netmaster", "", 1, 35},
+		{"defects-control-plane.md", "netctl", "", 1, 20},
+		{"defects-docker.md", "", "", 1, 29},
+		{"defects-datapath.md", "", "P-", 1, 26},
+		{"defects-datapath.md", "", "D-", 1, 18},
+		{"defects-datapath.md", "", "D-", 20, 32}, // there are no node ports yet
+	} {
+		text, err := os.ReadFile("../../docs/" + c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed, section := map[string]bool{}, ""
+		for line := range strings.Lines(string(text)) {
+			if name, ok := strings.CutPrefix(line, "## "); ok {
+				section = strings.TrimSpace(name)
+			}
+			if cells := strings.Split(line, "|"); len(cells) > 3 && (c.section == "" || section == c.section) {
+				for _, n := range number.FindAllString(cells[1], -1) {
+					listed[n] = true
+				}
+			}
+		}
+		for i := c.first; i <= c.last; i++ {
+			if n := c.prefix + strconv.Itoa(i); !listed[n] {
+				t.Errorf("%s, %s: no row for %s", c.file, c.section, n)
+			}
+		}
 	}
 }
