@@ -28,7 +28,7 @@ func (macTable) fixed(*Pipeline) []row { return nil }
 func (macTable) endpoint(p *Pipeline, e Endpoint) []row {
 	m := of.NewMatch().Reg(regSegment, e.Segment()).EthDst(e.MAC)
 	if e.Local() {
-		return []row{{tableMAC, prioNormal, m, apply(of.NewActions().Output(e.Port))}}
+		return []row{{tableMAC, prioNormal, m, e.QoS.received(e).Apply(of.NewActions().Output(e.Port))}}
 	}
 	// A frame from a tunnel never goes into one (split horizon): while hosts disagree
 	// about where an endpoint is, it would circle.

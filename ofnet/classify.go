@@ -38,11 +38,11 @@ func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
 		a = a.SetReg(regSrcGrp, e.Group)
 	}
 	from := of.NewMatch().InPort(e.Port)
-	rows := []row{{tableClassify, prioNormal, from, e.QoS.limit(e).Apply(a).Goto(p.to(p.entry))}}
+	rows := []row{{tableClassify, prioNormal, from, e.QoS.sent(e).Apply(a).Goto(p.to(p.entry))}}
 	if e.QoS.DSCP != 0 {
 		a = a.SetField(of.FieldIPDSCP.Is(uint64(e.QoS.DSCP)))
 		for _, m := range []of.Match{from.IP(), from.IPv6()} {
-			rows = append(rows, row{tableClassify, prioGuard, m, e.QoS.limit(e).Apply(a).Goto(p.to(p.entry))})
+			rows = append(rows, row{tableClassify, prioGuard, m, e.QoS.sent(e).Apply(a).Goto(p.to(p.entry))})
 		}
 	}
 	return rows

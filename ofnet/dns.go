@@ -56,8 +56,8 @@ func DNSClient(a netip.Addr) (encap Encap, port uint32, ok bool) {
 	return encap, port, port != 0
 }
 
-// Meters of queries. A switch may have as few as 65535 meters; the numbers of ports are
-// those of the limits of endpoints. Ports that share one are 2048 apart.
+// Meters of queries. A switch may have as few as 65535 meters; those below are the limits
+// of endpoints. Ports that share one are 2048 apart.
 const firstDNSMeter, dnsMeters = 0xf001, 2048
 
 func dnsMeter(port uint32) uint32 { return firstDNSMeter + port%dnsMeters }

@@ -83,7 +83,8 @@ type Endpoint struct {
 	VTEP netip.Addr
 }
 
-// QoS limits and marks what a container sends. The zero value does neither.
+// QoS limits what a container sends and receives, each way to the same rate, and marks
+// what it sends. The zero value does neither.
 type QoS struct {
 	Rate  uint32 // kbit/s; 0 = no limit
 	Burst uint32 // kbit above it; at least 250 ms of Rate are taken

@@ -54,7 +54,12 @@ func (router) endpoint(p *Pipeline, e Endpoint) []row {
 	if !e.Local() && e.Encap == VLAN { // a frame from the link never goes back to it
 		from = from.Reg(regOrigin, originLocal)
 	}
-	return p.routes(from, e, p.reach(e))
+	rows := p.routes(from, e, p.reach(e))
+	if e.QoS.limits(e) {
+		deliver := of.NewActions().OutputReg(of.FieldReg(regOutPort).All())
+		rows = append(rows, row{tableDeliver, prioGuard, of.NewMatch().Reg(regOutPort, e.Port), e.QoS.received(e).Apply(deliver)})
+	}
+	return rows
 }
 
 // routes are the rows that do something with packets to an endpoint's addresses.

@@ -12,3 +12,12 @@ func (macSwitch) tables() []table { return []table{tableSwitch} }
 func (macSwitch) fixed(*Pipeline) []row {
 	return []row{{tableSwitch, prioNormal, of.NewMatch(), apply(of.NewActions().Normal())}}
 }
+
+// endpoint has what is addressed to a limited endpoint pass its meter.
+func (macSwitch) endpoint(_ *Pipeline, e Endpoint) []row {
+	if !e.QoS.limits(e) {
+		return nil
+	}
+	m := of.NewMatch().Reg(regSegment, e.Segment()).EthDst(e.MAC)
+	return []row{{tableSwitch, prioGuard, m, e.QoS.received(e).Apply(of.NewActions().Normal())}}
+}

@@ -233,7 +233,8 @@ func TestTraceRouted(t *testing.T) {
 	}
 }
 
-// What a container sends is limited by its meter and marked, in both families.
+// What a container sends is limited by its meter and marked, in both families; so is
+// what it receives, by another meter.
 func TestTraceQoS(t *testing.T) {
 	sw := ovstest.Start(t)
 	p := vrouter(t)
@@ -246,7 +247,7 @@ func TestTraceQoS(t *testing.T) {
 	const a, b = "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=00:00:11:11:11:11,", "in_port=2,dl_src=02:02:0a:01:01:02,dl_dst=00:00:11:11:11:11,"
 	checkTrace(t, sw.Trace("br", a+"udp,nw_src=10.1.1.1,nw_dst=10.1.1.2,nw_ttl=64"), []string{"Datapath actions: meter(", "tos=0xb8", "-> output port is 2"}, nil)
 	checkTrace(t, sw.Trace("br", a+"udp6,ipv6_src=2001:db8:1::1,ipv6_dst=2001:db8:1::2,nw_ttl=64"), []string{"Datapath actions: meter(", "tclass=0xb8", "-> output port is 2"}, nil)
-	checkTrace(t, sw.Trace("br", b+"udp,nw_src=10.1.1.2,nw_dst=10.1.1.1,nw_ttl=64"), []string{"-> output port is 1"}, []string{"meter", "set(ipv4"})
+	checkTrace(t, sw.Trace("br", b+"udp,nw_src=10.1.1.2,nw_dst=10.1.1.1,nw_ttl=64"), []string{"meter:30721", "-> output port is 1"}, []string{"meter:1\n", "meter:2\n", "set(ipv4"})
 }
 
 func checkTrace(t *testing.T, trace string, want, not []string) {

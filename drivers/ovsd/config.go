@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
 )
 
 // The two bridges; both exist whatever the mode.
@@ -46,7 +47,7 @@ const (
 	routerOFPort      = 65002
 	hostOFPort        = 65003
 	firstUplinkOFPort = 65010
-	lastPortNumber    = 0xf000
+	lastPortNumber    = ofnet.LastMeteredPort
 )
 
 // Config says what the driver works with.

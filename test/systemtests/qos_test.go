@@ -60,8 +60,8 @@ func (c cluster) held(name string, rate float64) {
 	c.t.Errorf("%s receives %.1f Mbit/s at most, the limit is %.1f", name, got, rate)
 }
 
-// TestQoS: what the containers of a group send is marked and limited as its net profile
-// says, in both directions between them, and a change of the profile holds at once.
+// TestQoS: what the containers of a group send is marked as its net profile says, what
+// they send and receive is limited, and a change of the profile holds at once.
 func TestQoS(t *testing.T) {
 	for _, mode := range []struct{ encap, forward string }{{"vxlan", "routing"}, {"vlan", "bridge"}} {
 		t.Run(mode.encap+" "+mode.forward, func(t *testing.T) {
@@ -90,6 +90,11 @@ func TestQoS(t *testing.T) {
 				}
 				flood()
 			}
+			// Who is not limited cannot send more to a container than that may receive.
+			c.attach("host1", "free", "net")
+			flood := c.flood("free", b)
+			c.held("b", 10*mega)
+			flood()
 			c.seen("changed", "a", b, b.IPv4, "icmp[icmptype] = icmp-echo and ip[1] & 0xfc = 0x28")
 		})
 	}
