@@ -73,12 +73,22 @@ func (s service) each(f func(network, address string)) {
 // host, across hosts and in another network; connections do not notice what becomes of
 // other providers, or of the agent.
 func TestServices(t *testing.T) {
-	c := up(t, lab.Config{Hosts: 2})
-	c.netctl("net", "create", "front", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--subnetv6=2001:db8:1::/100", "--gatewayv6=2001:db8:1::fe")
-	c.netctl("net", "create", "back", "--subnet=30.1.1.0/24", "--gateway=30.1.1.254", "--subnetv6=2001:db8:2::/100", "--gatewayv6=2001:db8:2::fe")
+	for _, mode := range []struct{ encap, forward string }{{"vxlan", "routing"}, {"vlan", "routing"}, {"vlan", "bridge"}} {
+		t.Run(mode.encap+" "+mode.forward, func(t *testing.T) { services(t, mode.encap, mode.forward) })
+	}
+}
+
+func services(t *testing.T, encap, forward string) {
+	c := up(t, lab.Config{Hosts: 2, NetMode: encap, FwdMode: forward})
+	c.netctl("net", "create", "front", "--encap", encap, "--pkt-tag=101", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--subnetv6=2001:db8:1::/100", "--gatewayv6=2001:db8:1::fe")
+	c.netctl("net", "create", "back", "--encap", encap, "--pkt-tag=102", "--subnet=30.1.1.0/24", "--gateway=30.1.1.254", "--subnetv6=2001:db8:2::/100", "--gatewayv6=2001:db8:2::fe")
+	other := "back"
+	if forward == "bridge" { // networks do not reach each other
+		other = "front"
+	}
 	client := c.attach("host1", "client", "front")
 	near := c.attach("host1", "near", "front")
-	far := c.attach("host2", "far", "back")
+	far := c.attach("host2", "far", other)
 	third := c.attach("host2", "third", "front")
 	app := map[string]string{"app": "web"}
 	for _, p := range []lab.Container{near, far, third} {
