@@ -16,7 +16,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build test test-long race fuzz bench demo demo-down lint deps consul dockerd fmt install install-files clean help
+.PHONY: build test test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes test-k8s fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -25,8 +25,12 @@ build: ## build the binaries into bin/
 
 test: deps consul build ## run all tests (as root), in less than 30 minutes
 	$(GO) run ./scripts/gotest -alone /test/ -p $(JOBS) -timeout 25m $(PACKAGES)
+	@echo "not run: the tests with a real cluster of Kubernetes (make test-k8s)"
 
-test-long: test race fuzz ## the same, then the race detector, long tests and fuzzing
+test-k8s: deps kubernetes build ## run the tests with a real cluster of Kubernetes
+	$(GO) test -count=1 -tags kubernetes -p 1 -timeout 25m ./test/kubernetes
+
+test-long: test test-k8s race fuzz ## the same, then the race detector, long tests and fuzzing
 
 race: consul build ## run all tests with the race detector, long tests included
 	scripts/deps long
@@ -46,16 +50,20 @@ demo-down: ## remove what make demo made
 
 lint: ## vet, staticcheck, gofumpt, the project's own rules
 	$(GO) vet ./...
+	$(GO) vet -tags kubernetes ./test/kubernetes
 	$(GO) tool staticcheck ./...
 	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
-	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
+	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
 
 deps: ## install the Debian packages that are missing
 	scripts/deps
 
 consul: ## build the Consul server that tests use into a cache, once
 	scripts/consul
+
+kubernetes: ## build the programs of Kubernetes that tests use into a cache, once
+	scripts/kubernetes
 
 dockerd: ## build the Docker Engine 28 that tests use into a cache, once
 	scripts/dockerd

@@ -23,7 +23,7 @@ func (h HostAccess) addrs() []netip.Addr { return []netip.Addr{h.Addr4, h.Addr6}
 //	host-in       the host's packets, by the container's own or private address
 //	host-check    the VRF has rules: does the connection exist?
 //	host-track    what the host begins is let in, and so its answers
-//	host-deliver  to the container
+//	host-deliver  to the container; in routed VXLANs after what service-reply makes of it
 //	host-out      to the host, under the container's private address (world only)
 //	host-emit     out of the host's port
 //
@@ -70,11 +70,16 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 	const established = of.CTTracked | of.CTEst
 	state := func(bits uint32) of.Match { return of.NewMatch().CTState(bits, bits) }
 	deliver := goTo(p.to(tableHostDeliver))
+	toContainer := apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))
+	if f.world {
+		// It may be the answer of what stands behind a service on hosts, or outside.
+		toContainer = goTo(p.to(tableServiceReply))
+	}
 	rows := []row{
 		{tableHostTrack, prioDrop, state(of.CTTracked | of.CTInvalid), drop},
 		{tableHostTrack, prioGuard, state(established | of.CTReply).With(of.FieldCTMark.IsMasked(markDenied, markDenied)), drop},
 		{tableHostTrack, prioNormal, state(established).With(of.FieldCTMark.IsMasked(0, markDenied)), deliver},
-		{tableHostDeliver, prioMiss, of.NewMatch(), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))},
+		{tableHostDeliver, prioMiss, of.NewMatch(), toContainer},
 	}
 	for _, family := range families { // which the switch insists on before ct
 		rows = append(rows,
@@ -86,6 +91,8 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 	if !f.world {
 		return rows
 	}
+	// The host has routed it already.
+	rows = append(rows, row{tableHop, prioGuard, of.NewMatch().Reg(regOrigin, originHost), goTo(p.to(tableDeliver))})
 	for _, s := range append([]netip.Prefix{p.set.Host.Subnet4, p.set.Host.Subnet6}, notRouted...) {
 		if s.IsValid() { // containers have no business with each other's private addresses
 			rows = append(rows, row{tableRoute, prioGeneral, of.NewMatch().Dst(s), drop})

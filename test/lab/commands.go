@@ -57,6 +57,9 @@ func (h *Host) netmasterArgs() []string {
 		args, "--store", "embedded", "--store-dir", "/var/lib/contiv/etcd",
 		"--store-listen", h.ControlIP()+":2379",
 	)
+	if c.Kubernetes {
+		args = append(args, "--default-subnet", "20.1.0.0/16")
+	}
 	if c.Masters > 1 {
 		args = append(
 			args, "--store-name", h.Name, "--store-peer-listen", h.ControlIP()+":2380",
@@ -79,6 +82,9 @@ func (h *Host) netpluginArgs() []string {
 	}
 	if c.DNS != "" {
 		args = append(args, "--dns", c.DNS)
+	}
+	if c.Kubernetes {
+		args = append(args, "--cni-conf-dir", "/etc/cni/net.d")
 	}
 	if c.SharedDocker {
 		args = append(args, "--docknet-scope", "global")

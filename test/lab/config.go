@@ -28,6 +28,8 @@ type Config struct {
 	Mode    string `json:"mode"`    // plugin mode of the daemons; default kubernetes, with an Engine docker
 	Docker  string `json:"docker"`  // Docker Engine of every host: none (default), 20 (the distribution's) or 28 (of scripts/dockerd)
 	DNS     string `json:"dns"`     // --dns of netplugin; default its own
+	// Kubernetes makes the hosts nodes of a cluster, with its control plane on host1.
+	Kubernetes bool `json:"kubernetes,omitempty"`
 	// SharedDocker has the Engines, of version 20, share networks through the store, which
 	// must be etcd.
 	SharedDocker bool `json:"sharedDocker,omitempty"`
@@ -80,6 +82,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = time.Minute
+		if c.Kubernetes {
+			c.Timeout = 5 * time.Minute
+		}
 	}
 	if c.Progress == nil {
 		c.Progress = io.Discard
@@ -104,6 +109,8 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("%d routers: expected at most %d", len(c.Routers), MaxRouters)
 	case slices.ContainsFunc(c.Routers, func(r string) bool { return r != RouterFRR && r != RouterBIRD }):
 		return invalid("routers %v: expected %s or %s", c.Routers, RouterFRR, RouterBIRD)
+	case c.Kubernetes && (c.Bare || c.Mode != "kubernetes"):
+		return invalid("a cluster of Kubernetes needs Contiv in mode kubernetes, and no Docker Engine")
 	case c.SharedDocker && (c.Docker != DockerPacked || c.Store != StoreEtcd):
 		return invalid("shared docker networks need docker %s and store %s", DockerPacked, StoreEtcd)
 	case c.Dir == "":
@@ -153,6 +160,11 @@ func (c Config) findPrograms() error {
 	}
 	if err := findDocker(c.Docker); err != nil {
 		return err
+	}
+	if c.Kubernetes {
+		if err := findKubernetes(); err != nil {
+			return err
+		}
 	}
 	for _, name := range needed {
 		if !inHostPath(name) {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/contiv/netplugin/install/k8s"
 	"github.com/contiv/netplugin/test/lab/hostinit"
 	"github.com/contiv/netplugin/utils/errs"
 )
@@ -46,7 +47,13 @@ func (h *Host) Daemons() []string {
 	if c.Relay {
 		list = append(list, relay)
 	}
+	if c.Kubernetes && h.Number == 1 {
+		list = append(list, controlPlane()...)
+	}
 	list = append(list, netplugin)
+	if c.Kubernetes {
+		list = append(list, containerd, kubelet)
+	}
 	if c.Docker != DockerNone {
 		list = append(list, docker)
 	}
@@ -80,6 +87,16 @@ func (h *Host) StartDaemon(ctx context.Context, name string) error {
 	}
 	if err := h.AwaitReady(ctx, name); err != nil {
 		return err
+	}
+	if name == kubeAPI {
+		if _, err := h.lab.KubectlInput(ctx, k8s.Only("ServiceAccount", "ClusterRole", "ClusterRoleBinding"), "apply", "-f", "-"); err != nil {
+			return err
+		}
+	}
+	if name == containerd {
+		if err := h.importKubeImages(ctx); err != nil {
+			return err
+		}
 	}
 	if name == docker {
 		if err := h.importImage(ctx); err != nil {
@@ -148,7 +165,7 @@ func (h *Host) RestartDaemon(ctx context.Context, name string, signal syscall.Si
 
 // daemon is the command line of a Contiv daemon or of its store.
 func (h *Host) daemon(name string) hostinit.Daemon {
-	d := hostinit.Daemon{Name: name, Log: logPath(name)}
+	d := hostinit.Daemon{Name: name, Log: logPath(name), Args: h.kubeArgs(name)}
 	switch name {
 	case netmaster:
 		d.Args = h.netmasterArgs()
@@ -191,6 +208,8 @@ func (h *Host) probe(ctx context.Context, daemon string) error {
 		return h.ask(ctx, "http://127.0.0.1:9090/readyz")
 	case docker:
 		return h.pingDocker(ctx)
+	case kubeEtcd, kubeAPI, kubeController, kubeScheduler, containerd, kubelet:
+		return h.probeKubernetes(ctx, daemon)
 	case consul:
 		return h.ask(ctx, "http://127.0.0.1:8500/v1/kv/?keys&consistent") // needs a leader
 	}
@@ -245,12 +264,14 @@ func (h *Host) AwaitReady(ctx context.Context, name string) error {
 	}
 }
 
-func (h *Host) ask(ctx context.Context, url string) error {
+func (h *Host) ask(ctx context.Context, url string) error { return askWith(ctx, h.HTTP(), url) }
+
+func askWith(ctx context.Context, client *http.Client, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	resp, err := h.HTTP().Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return err
 	}

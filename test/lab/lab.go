@@ -20,6 +20,7 @@ type Lab struct {
 	underlay *Host
 	hosts    []*Host
 	routers  []*Router
+	keys     kubeKeys // while it comes up
 }
 
 // Up makes a lab and returns when every daemon is ready. When it fails, what was made
@@ -38,6 +39,11 @@ func Up(ctx context.Context, c Config) (*Lab, error) {
 	l := newLab(c)
 	if err := os.Mkdir(l.path("containers"), 0o755); err != nil {
 		return nil, err
+	}
+	if c.Kubernetes {
+		if l.keys, err = newKubeKeys(); err != nil {
+			return nil, fmt.Errorf("keys of Kubernetes: %w", err)
+		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, errs.New(errs.Timeout, "the lab was not up after %s", c.Timeout))
 	defer cancel()

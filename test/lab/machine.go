@@ -99,6 +99,11 @@ func (l *Lab) hostConfig(h *Host) (hostinit.Config, error) {
 			return config, err
 		}
 	}
+	if l.cfg.Kubernetes {
+		if err := h.addKubernetes(&config, l.keys); err != nil {
+			return config, err
+		}
+	}
 	return config, h.linkCNI()
 }
 

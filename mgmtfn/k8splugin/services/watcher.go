@@ -95,6 +95,11 @@ func (w *Watcher) listen(informer cache.SharedIndexInformer, mark func(runtime.O
 	if err := informer.SetTransform(slim); err != nil {
 		return fmt.Errorf("informer: %w", err)
 	}
+	if err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		w.cfg.Log.WithError(err).Warn("the API server does not tell of changes; asking again")
+	}); err != nil {
+		return fmt.Errorf("informer: %w", err)
+	}
 	note := func(all ...any) {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -1,0 +1,196 @@
+package lab
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Daemons of Kubernetes. The control plane, with an etcd of its own, is on host1; every
+// host is a node.
+const (
+	kubeEtcd       = "kube-etcd"
+	kubeAPI        = "kube-apiserver"
+	kubeController = "kube-controller-manager"
+	kubeScheduler  = "kube-scheduler"
+	containerd     = "containerd"
+	kubelet        = "kubelet"
+)
+
+// kubeVersion is what scripts/kubernetes builds.
+const kubeVersion = "1.36.3"
+
+// KubeImage is what containers of pods are made from: busybox, alone.
+const KubeImage = "contiv.lab/busybox:1"
+
+const pauseImage = "contiv.lab/pause:1"
+
+// kubeServices is where the cluster takes addresses of Services from.
+const kubeServices = "10.96.0.0/16"
+
+// kubeDir is where a host has its files of Kubernetes, and where the machine's binaries
+// are seen.
+const (
+	kubeDir = "/etc/kubernetes"
+	kubeBin = "/opt/kubernetes/bin"
+)
+
+// kubeBinaries is where scripts/kubernetes puts what it builds.
+func kubeBinaries() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", errs.New(errs.NotFound, "where Kubernetes was built: %w", err)
+	}
+	return filepath.Join(cache, "contiv", "kubernetes-"+kubeVersion), nil
+}
+
+// HasKubernetes reports whether this machine has what Config.Kubernetes needs.
+func HasKubernetes() bool { return findKubernetes() == nil }
+
+func findKubernetes() error {
+	dir, err := kubeBinaries()
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{kubeAPI, kubeController, kubeScheduler, kubelet, "kubectl"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return errs.New(errs.NotFound, "program %s is missing: run make kubernetes", filepath.Join(dir, name))
+		}
+	}
+	for _, name := range []string{"etcd", "containerd", "ctr", "runc", "busybox"} {
+		if !inHostPath(name) {
+			return errs.New(errs.NotFound, "program %s is missing: run scripts/deps", name)
+		}
+	}
+	return nil
+}
+
+// kubeMaster is the address of the API server.
+func kubeMaster() string { return netip.AddrPortFrom(ControlIP(1), 6443).String() }
+
+// controlPlane lists the daemons of the host that makes the others a cluster.
+func controlPlane() []string { return []string{kubeEtcd, kubeAPI, kubeController, kubeScheduler} }
+
+// kubeArgs is the command line of a daemon of Kubernetes; nil for others.
+func (h *Host) kubeArgs(daemon string) []string {
+	file := func(name string) string { return filepath.Join(kubeDir, name) }
+	config := func(user string) []string {
+		return []string{"--kubeconfig", file(user + ".kubeconfig"), "--bind-address", "127.0.0.1", "--leader-elect=false"}
+	}
+	program := filepath.Join(kubeBin, daemon)
+	switch daemon {
+	case kubeEtcd:
+		const client, peer = "http://127.0.0.1:2479", "http://127.0.0.1:2480"
+		return []string{
+			"etcd", "--name", "kube", "--data-dir", "/var/lib/etcd/kube", "--listen-client-urls", client, "--advertise-client-urls", client,
+			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "kube=" + peer,
+		}
+	case kubeAPI:
+		return []string{
+			program, "--etcd-servers", "http://127.0.0.1:2479", "--bind-address", "0.0.0.0", "--advertise-address", h.ControlIP(), "--secure-port", "6443",
+			"--tls-cert-file", file("apiserver.crt"), "--tls-private-key-file", file("apiserver.key"), "--service-cluster-ip-range", kubeServices,
+			"--token-auth-file", file("tokens.csv"), "--authorization-mode", "Node,RBAC", "--allow-privileged=true",
+			"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", file("apiserver.crt"),
+			"--service-account-signing-key-file", file("apiserver.key"), "--kubelet-preferred-address-types", "InternalIP",
+		}
+	case kubeController:
+		return append([]string{
+			program, "--service-account-private-key-file", file("apiserver.key"), "--root-ca-file", file("ca.crt"),
+			"--allocate-node-cidrs=false",
+		}, config("admin")...)
+	case kubeScheduler:
+		return append([]string{program}, config("admin")...)
+	case containerd:
+		return []string{"containerd", "--config", file("containerd.toml")}
+	case kubelet:
+		// It would set these for the machine: it is shown files that have the values.
+		const script = `set -e
+mkdir -p /run/sysctls
+while read -r path value; do
+	[ "$(cat /proc/sys/$path)" = "$value" ] && continue
+	file=/run/sysctls/$(echo "$path" | tr / _)
+	echo "$value" >"$file"
+	mount --bind "$file" "/proc/sys/$path"
+done <<END
+vm/overcommit_memory 1
+vm/panic_on_oom 0
+kernel/panic 10
+kernel/panic_on_oops 1
+kernel/keys/root_maxkeys 1000000
+kernel/keys/root_maxbytes 25000000
+END
+exec "$@"`
+		return []string{
+			"sh", "-c", script, kubelet, program, "--config", file("kubelet.yaml"), "--kubeconfig", file("node.kubeconfig"),
+			"--node-ip", h.ControlIP(), "--hostname-override", h.Name,
+		}
+	}
+	return nil
+}
+
+// probeKubernetes asks a daemon of Kubernetes whether it serves.
+func (h *Host) probeKubernetes(ctx context.Context, daemon string) error {
+	switch daemon {
+	case kubeEtcd:
+		return h.ask(ctx, "http://127.0.0.1:2479/health")
+	case kubeAPI:
+		return h.askTLS(ctx, "https://127.0.0.1:6443/readyz")
+	case kubeController:
+		return h.askTLS(ctx, "https://127.0.0.1:10257/healthz")
+	case kubeScheduler:
+		return h.askTLS(ctx, "https://127.0.0.1:10259/healthz")
+	case containerd:
+		return h.dial(ctx, "/run/containerd/containerd.sock")
+	}
+	return h.ask(ctx, "http://127.0.0.1:10248/healthz") // kubelet
+}
+
+// askTLS is ask for daemons whose certificates are their own.
+func (h *Host) askTLS(ctx context.Context, url string) error {
+	client := &http.Client{Transport: &http.Transport{
+		DialContext: h.Dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}
+	return askWith(ctx, client, url)
+}
+
+// importKubeImages gives the host's containerd the images of pods.
+func (h *Host) importKubeImages(ctx context.Context) error {
+	have, err := h.Output(ctx, "ctr", "-n", "k8s.io", "images", "ls", "-q")
+	if err != nil {
+		return err
+	}
+	if strings.Contains(have, KubeImage) && strings.Contains(have, pauseImage) {
+		return nil
+	}
+	const archive = "/var/lib/containerd/contiv-lab.tar"
+	if err := h.writeImages(h.file(archive)); err != nil {
+		return fmt.Errorf("make images: %w", err)
+	}
+	_, err = h.Output(ctx, "ctr", "-n", "k8s.io", "images", "import", archive)
+	return err
+}
+
+// Kubectl runs kubectl on host1 as the cluster's administrator and returns what it
+// prints.
+func (l *Lab) Kubectl(ctx context.Context, args ...string) (string, error) {
+	return l.KubectlInput(ctx, "", args...)
+}
+
+// KubectlInput is Kubectl with something on standard input.
+func (l *Lab) KubectlInput(ctx context.Context, input string, args ...string) (string, error) {
+	var out, stderr strings.Builder
+	err := l.hosts[0].Run(ctx, Stdio{In: strings.NewReader(input), Out: &out, Err: &stderr}, append([]string{
+		filepath.Join(kubeBin, "kubectl"), "--cache-dir", "/run/kubectl", "--kubeconfig", filepath.Join(kubeDir, "admin.kubeconfig"),
+	}, args...)...)
+	if err != nil {
+		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(out.String()), nil
+}

@@ -1,0 +1,255 @@
+package lab
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/contiv/netplugin/test/lab/hostinit"
+)
+
+// kubeKeys are the credentials of a lab's cluster, in PEM. The key of the API server
+// signs service accounts too.
+type kubeKeys struct{ ca, cert, key string }
+
+// newKubeKeys makes an authority and a certificate for the API server.
+func newKubeKeys() (k kubeKeys, err error) {
+	authority, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return k, err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return k, err
+	}
+	valid := func(serial int64, name string) *x509.Certificate {
+		return &x509.Certificate{
+			SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name},
+			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0), BasicConstraintsValid: true,
+		}
+	}
+	ca := valid(1, "contiv-lab")
+	ca.IsCA, ca.KeyUsage = true, x509.KeyUsageCertSign
+	server := valid(2, "kube-apiserver")
+	server.KeyUsage, server.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	server.IPAddresses = []net.IP{net.IP(ControlIP(1).AsSlice()), net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1)}
+	server.DNSNames = []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost"}
+	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, authority.Public(), authority)
+	if err != nil {
+		return k, err
+	}
+	certDER, err := x509.CreateCertificate(rand.Reader, server, ca, key.Public(), authority)
+	if err != nil {
+		return k, err
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return k, err
+	}
+	block := func(kind string, der []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	return kubeKeys{block("CERTIFICATE", caDER), block("CERTIFICATE", certDER), block("EC PRIVATE KEY", keyDER)}, nil
+}
+
+// kubeTokens says who is who to the API server.
+func (l *Lab) kubeTokens() string {
+	var b strings.Builder
+	b.WriteString("admin-token,admin,admin,\"system:masters\"\n")
+	b.WriteString("contiv-token,system:serviceaccount:kube-system:contiv-netplugin,contiv,\"system:serviceaccounts\"\n")
+	for _, h := range l.hosts {
+		fmt.Fprintf(&b, "%s-token,system:node:%[1]s,%[1]s,\"system:nodes\"\n", h.Name)
+	}
+	return b.String()
+}
+
+func kubeconfig(token string) string {
+	return `apiVersion: v1
+kind: Config
+clusters: [{name: lab, cluster: {server: "https://` + kubeMaster() + `", certificate-authority: ` + kubeDir + `/ca.crt}}]
+users: [{name: me, user: {token: ` + token + `}}]
+contexts: [{name: lab, context: {cluster: lab, user: me}}]
+current-context: lab
+`
+}
+
+// kubeletConfig keeps pods to cgroups of the host's own: those of the machine are shared.
+func (h *Host) kubeletConfig() string {
+	return `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
+authorization: {mode: AlwaysAllow}
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+cgroupDriver: cgroupfs
+cgroupRoot: ` + h.lab.cgroup() + "/" + h.Name + `
+failCgroupV1: false
+failSwapOn: false
+oomScoreAdj: 0
+evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
+imageGCHighThresholdPercent: 100
+enforceNodeAllocatable: [pods]
+nodeStatusUpdateFrequency: 5s
+address: ` + h.ControlIP() + `
+`
+}
+
+const containerdConfig = `version = 2
+oom_score = 0
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "` + pauseImage + `"
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/opt/cni/bin"
+    conf_dir = "/etc/cni/net.d"
+`
+
+// addKubernetes adds to a host what Kubernetes needs there.
+func (h *Host) addKubernetes(c *hostinit.Config, keys kubeKeys) error {
+	dir, err := kubeBinaries()
+	if err != nil {
+		return err
+	}
+	c.Binds = append(c.Binds, hostinit.Bind{Source: dir, Target: kubeBin, ReadOnly: true})
+	access, err := json.Marshal(map[string]string{
+		"K8S_API_SERVER": "https://" + kubeMaster(), "K8S_CA": kubeDir + "/ca.crt", "K8S_TOKEN": "contiv-token", "SVC_SUBNET": kubeServices,
+	})
+	if err != nil {
+		return err
+	}
+	files := map[string]string{
+		"ca.crt": keys.ca, "node.kubeconfig": kubeconfig(h.Name + "-token"), "kubelet.yaml": h.kubeletConfig(), "containerd.toml": containerdConfig,
+	}
+	if h.Number == 1 {
+		files["apiserver.crt"], files["apiserver.key"], files["tokens.csv"] = keys.cert, keys.key, h.lab.kubeTokens()
+		files["admin.kubeconfig"] = kubeconfig("admin-token")
+	}
+	for name, content := range files {
+		c.Files[filepath.Join(kubeDir, name)] = content
+	}
+	c.Files["/var/contiv/config/contiv.json"] = string(access)
+	return h.makeCgroups()
+}
+
+// makeCgroups makes the cgroups that kubelet puts those of pods into.
+func (h *Host) makeCgroups() error {
+	hierarchies, err := filepath.Glob("/sys/fs/cgroup/*")
+	if err != nil {
+		return err
+	}
+	for _, root := range hierarchies {
+		if info, err := os.Stat(filepath.Join(root, "cgroup.procs")); err != nil || info.IsDir() {
+			continue
+		}
+		for _, dir := range []string{filepath.Join(root, h.lab.cgroup()), filepath.Join(root, h.lab.cgroup(), h.Name)} {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return fmt.Errorf("make cgroup: %w", err)
+			}
+			for _, name := range []string{"cpuset.cpus", "cpuset.mems"} { // not inherited
+				b, err := os.ReadFile(filepath.Join(filepath.Dir(dir), name))
+				if err != nil {
+					continue
+				}
+				if err := os.WriteFile(filepath.Join(dir, name), bytes.TrimSpace(b), 0o644); err != nil {
+					return fmt.Errorf("set %s of cgroup %s: %w", name, dir, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// writeImages writes an archive as docker save does, of images with nothing but
+// busybox.
+func (h *Host) writeImages(path string) error {
+	layer, err := busyboxLayer()
+	if err != nil {
+		return err
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(layer))
+	files := map[string][]byte{sum + "/layer.tar": layer}
+	type entry struct {
+		Config           string
+		RepoTags, Layers []string
+	}
+	var manifest []entry
+	for name, command := range map[string][]string{KubeImage: {"/bin/sh"}, pauseImage: {"/bin/sleep", "1000000000"}} {
+		config, err := json.Marshal(map[string]any{
+			"architecture": "amd64", "os": "linux", "created": "1970-01-01T00:00:00Z",
+			"config": map[string]any{"Cmd": command, "Env": []string{"PATH=/bin"}},
+			"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + sum}},
+		})
+		if err != nil {
+			return err
+		}
+		file := fmt.Sprintf("%x.json", sha256.Sum256(config))
+		files[file] = config
+		manifest = append(manifest, entry{file, []string{name}, []string{sum + "/layer.tar"}})
+	}
+	if files["manifest.json"], err = json.Marshal(manifest); err != nil {
+		return err
+	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	for name, content := range files {
+		if err := addFile(w, name, 0o644, content); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(path, archive.Bytes(), 0o644)
+}
+
+// applets are the names under which busybox is found in the images.
+func applets() []string {
+	return strings.Fields("sh sleep cat echo ls ip ping nc wget httpd nslookup hostname env true false seq grep awk sed head tr mkdir touch rm ps kill test")
+}
+
+func busyboxLayer() ([]byte, error) {
+	binary, err := os.ReadFile("/bin/busybox")
+	if err != nil {
+		return nil, err
+	}
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	for _, dir := range []string{"bin/", "etc/", "tmp/", "proc/", "sys/", "dev/", "root/"} {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755}); err != nil {
+			return nil, err
+		}
+	}
+	if err := addFile(w, "bin/busybox", 0o755, binary); err != nil {
+		return nil, err
+	}
+	if err := addFile(w, "etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\n")); err != nil {
+		return nil, err
+	}
+	for _, name := range applets() {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox", Mode: 0o777}); err != nil {
+			return nil, err
+		}
+	}
+	return layer.Bytes(), w.Close()
+}
+
+func addFile(w *tar.Writer, name string, mode int64, content []byte) error {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(content))}); err != nil {
+		return err
+	}
+	_, err := w.Write(content)
+	return err
+}
