@@ -22,11 +22,12 @@ type Result struct {
 // to the pods they are of. A pod that is not known is held to nothing.
 func (w *World) Compile(pods map[string]Key) Result {
 	r := Result{Guards: map[string]drivers.Guard{}, Sets: map[string]drivers.AllowSet{}}
+	done := map[ruleKey]found{}
 	for id, key := range pods {
 		g := drivers.Guard{EndpointID: id}
 		if p, ok := w.Pod(key); ok {
 			policies := w.selecting(p)
-			g.In, g.Out = w.set(r.Sets, p, policies, false), w.set(r.Sets, p, policies, true)
+			g.In, g.Out = w.set(r.Sets, done, p, policies, false), w.set(r.Sets, done, p, policies, true)
 		}
 		r.Guards[id] = g
 	}
@@ -35,8 +36,8 @@ func (w *World) Compile(pods map[string]Key) Result {
 
 // set adds the set of what policies allow a pod in one direction, and returns its id;
 // none if they do not isolate it.
-func (w *World) set(sets map[string]drivers.AllowSet, p Pod, policies []Policy, out bool) string {
-	s := selection{world: w, pod: p, tenant: w.tenant(p), out: out}
+func (w *World) set(sets map[string]drivers.AllowSet, done map[ruleKey]found, p Pod, policies []Policy, out bool) string {
+	s := selection{world: w, done: done, pod: p, tenant: w.tenant(p), out: out}
 	for _, policy := range policies {
 		if side := policy.side(out); side.Isolates {
 			s.policies = append(s.policies, policy)
@@ -62,6 +63,7 @@ func (p Policy) side(out bool) Side {
 // selection is the policies that isolate a pod in one direction.
 type selection struct {
 	world    *World
+	done     map[ruleKey]found // what has been found out already, of this compilation
 	pod      Pod
 	tenant   string
 	out      bool
@@ -98,46 +100,72 @@ func (s selection) id() string {
 func (s selection) allows() []ofnet.Allow {
 	var out []ofnet.Allow
 	for _, p := range s.policies {
-		for _, r := range p.side(s.out).Rules {
-			out = append(out, s.rule(p, r)...)
+		for i, r := range p.side(s.out).Rules {
+			out = append(out, s.rule(ruleKey{p.Key, s.out, i, s.tenant}, r)...)
 		}
 	}
 	return out
 }
 
 // rule gives no Allow that has neither peers nor ports, unless it means everything.
-func (s selection) rule(p Policy, r Rule) []ofnet.Allow {
-	var peers []netip.Prefix
-	named := map[ofnet.PortRange][]netip.Prefix{} // egress: what a name means depends on the peer
+func (s selection) rule(key ruleKey, r Rule) []ofnet.Allow {
+	f, ok := s.done[key]
+	if !ok {
+		f = s.find(key, r)
+		s.done[key] = f
+	}
+	ports := s.ports(r)
+	var out []ofnet.Allow
+	if (r.AnyPeer || len(f.peers) > 0) && (r.AnyPort || len(ports) > 0) {
+		out = append(out, ofnet.Allow{Peers: f.peers, Ports: ports})
+	}
+	for _, port := range slices.SortedFunc(maps.Keys(f.named), comparePorts) {
+		if peers := f.named[port]; len(peers) > 0 {
+			out = append(out, ofnet.Allow{Peers: peers, Ports: []ofnet.PortRange{port}})
+		}
+	}
+	return out
+}
+
+// ruleKey is a rule of a policy, for the pods of a tenant.
+type ruleKey struct {
+	policy Key
+	out    bool
+	index  int
+	tenant string
+}
+
+// found is who the peers of a rule are. It is shared by sets and must not be changed.
+type found struct {
+	peers []netip.Prefix
+	named map[ofnet.PortRange][]netip.Prefix // egress: what a name means depends on the peer
+}
+
+func (s selection) find(key ruleKey, r Rule) found {
+	f := found{named: map[ofnet.PortRange][]netip.Prefix{}}
 	for _, peer := range r.Peers {
 		if peer.Blocks != nil {
-			peers = append(peers, peer.Blocks...)
+			f.peers = append(f.peers, peer.Blocks...)
 			continue
 		}
-		for _, pod := range s.world.standsFor(peer, p.Key.Namespace) {
+		for _, pod := range s.world.standsFor(peer, key.policy.Namespace) {
 			if s.world.tenant(pod) != s.tenant {
 				continue // another pod here has that address
 			}
-			peers = append(peers, pod.prefixes()...)
+			f.peers = append(f.peers, pod.prefixes()...)
 			for _, port := range r.Ports {
 				if n, ok := pod.port(port.Name, port.Proto); s.out && port.Name != "" && ok {
-					key := ofnet.PortRange{Proto: port.Proto, Low: n, High: n}
-					named[key] = append(named[key], pod.prefixes()...)
+					at := ofnet.PortRange{Proto: port.Proto, Low: n, High: n}
+					f.named[at] = append(f.named[at], pod.prefixes()...)
 				}
 			}
 		}
 	}
-	ports := s.ports(r)
-	var out []ofnet.Allow
-	if (r.AnyPeer || len(peers) > 0) && (r.AnyPort || len(ports) > 0) {
-		out = append(out, ofnet.Allow{Peers: sorted(peers), Ports: ports})
+	f.peers = sorted(f.peers)
+	for port, peers := range f.named {
+		f.named[port] = sorted(peers)
 	}
-	for _, port := range slices.SortedFunc(maps.Keys(named), comparePorts) {
-		if peers := named[port]; len(peers) > 0 {
-			out = append(out, ofnet.Allow{Peers: sorted(peers), Ports: []ofnet.PortRange{port}})
-		}
-	}
-	return out
+	return f
 }
 
 // ports are those of a rule that do not depend on the peer.

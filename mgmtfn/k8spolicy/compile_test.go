@@ -179,31 +179,3 @@ func TestSubtract(t *testing.T) {
 		}
 	})
 }
-
-// What a change costs in a cluster of 1,000 pods and 100 policies, with 100 pods here.
-func BenchmarkCompile(b *testing.B) {
-	g := generator{rand.New(rand.NewPCG(3, 3))}
-	c := g.cluster(250, 100)
-	for i := range 1000 {
-		p := g.pod(pick(g, "x", "y", "z"), i)
-		p.Name += "more"
-		p.Status.PodIPs = []corev1.PodIP{{IP: netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}).String()}}
-		c.pods = append(c.pods, p)
-	}
-	c.pods = c.pods[250:]
-	w, err := c.world()
-	if err != nil {
-		b.Fatal(err)
-	}
-	pods := map[string]Key{}
-	for _, p := range c.pods[:100] {
-		pods[p.Name] = Key{p.Namespace, p.Name}
-	}
-	w.Compile(pods)
-	for b.Loop() {
-		p := pick(g, c.pods...)
-		p.Labels = g.labels()
-		w.SetPod(ParsePod(p))
-		w.Compile(pods)
-	}
-}
