@@ -77,7 +77,11 @@ var hostModes = map[string]Settings{
 func TestTraceHostAccess(t *testing.T) {
 	sw := ovstest.Start(t)
 	for name, set := range hostModes {
-		_, flows := hostFlows(t, set)
+		p, flows := hostFlows(t, set)
+		flows["svc"] = p.Service(Service{ID: "api", VRF: local1.VRF, Seats: []Seat{{
+			Number: 7, Proto: 6, Addr: netip.MustParseAddrPort("10.96.0.1:443"),
+			Providers: []Provider{{Addr: netip.MustParseAddrPort("192.0.2.9:6443")}},
+		}}})
 		realBridge(t, sw, name, flows)
 		for i := range 4 {
 			sw.AddDummyPort(name, fmt.Sprintf("%s-p%d", name, i+1), fmt.Sprint(i+1))
@@ -103,6 +107,7 @@ func TestTraceHostAccess(t *testing.T) {
 		{"vrouter", "host to a private address of IPv6", in + "tcp6,ipv6_src=fd63:6f6e:7469:ac13::fffe,ipv6_dst=fd63:6f6e:7469:ac13::1", []string{"nat(dst=2001:db8:1::1)", "output port is 1"}, nil},
 		{"vrouter", "host to nobody", in + "tcp,nw_src=172.19.255.254,nw_dst=10.1.1.77", []string{"drop"}, []string{"output"}},
 		{"vrouter", "host to a container under rules: tracked", in + "tcp,nw_src=172.19.255.254,nw_dst=10.1.1.2", []string{"ct(table=3", "ct(commit,zone=NXM_NX_REG2[0..15]"}, nil},
+		{"vrouter", "answer of a service on a host", in + "tcp,nw_src=192.0.2.9,tp_src=6443,nw_dst=172.19.0.1", []string{"nat(dst=10.1.1.1)", "zone=NXM_NX_REG6[0..15],nat)", "output port is 1"}, []string{"dec_ttl"}},
 		{"vrouter", "container to the host", a + "172.19.255.254", []string{hostSees, "dec_ttl", toHost}, []string{"nat(src"}},
 		{"vrouter", "container the host does not know, to the host", redFrom + "172.19.255.254", []string{hostSees, "nat(src=172.19.0.4)", toHost}, nil},
 		{"vrouter", "container to the world", a + "192.0.2.1", []string{hostSees, "nat(src=172.19.0.1)", toHost}, nil},
