@@ -184,6 +184,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		})
 	})
 	t.Run("providers come and go", func(t *testing.T) { serviceChurn(t, d, client, server, other) })
+	t.Run("whoever keeps asking gets through to who is left", func(t *testing.T) { askOn(t, d, client, server, other) })
 	t.Run("one port for the service and the provider", func(t *testing.T) {
 		declare(t, webOf(server))
 		open := func(to netip.AddrPort) net.Conn {
@@ -267,6 +268,45 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 
 // serviceChurn holds that connections to one provider do not notice what becomes of the
 // other, and that those to a provider end with it, but not while it only takes no more.
+// askOn has a client ask by UDP from one port, again and again, while the providers change:
+// also what it sends in the moment when the datapath still acts as before must not keep it
+// with one that is gone.
+func askOn(t *testing.T, d *Driver, client, server, other container) {
+	conn, err := dial(t, client, "udp", vipPorts()["udp"][0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				_, _ = fmt.Fprintln(conn, "who") // refusals come and go
+			}
+		}
+	}()
+	defer func() { close(stop); <-stopped }()
+	for i := range 6 {
+		left := []container{server, other}[i%2]
+		d.SetService(webOf(left))
+		ready(t, d)
+		eventually(t, func() bool {
+			buf := make([]byte, 100)
+			if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			n, err := conn.Read(buf)
+			return err == nil && strings.TrimSpace(string(buf[:n])) == left.ep.IPv4.String()
+		})
+	}
+}
+
 func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	vip := netip.AddrPortFrom(vip4, 80)
 	open := func(provider container) net.Conn {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
@@ -143,6 +144,9 @@ func (d *Driver) realise(r realisedService, now ofnet.Service) {
 	}
 	// Both bridges of a host share one connection table.
 	d.sides[ofnet.VXLAN].sw.Forget(gone...)
+	if len(gone) > 0 {
+		time.AfterFunc(staleCopies, func() { d.forgetAgain(before) })
+	}
 	if len(now.Seats) > 0 {
 		d.services.realised[r] = now
 	} else {
@@ -158,6 +162,23 @@ func (d *Driver) realise(r realisedService, now ofnet.Service) {
 			delete(d.services.taken, seat.Number)
 		}
 	}
+}
+
+// staleCopies is longer than the datapath goes on with copies of former flows.
+const staleCopies = 2 * time.Second
+
+// forgetAgain forgets connections to what a service was that have begun by copies of
+// former flows. They would lead nowhere for as long as the client goes on trying.
+func (d *Driver) forgetAgain(before ofnet.Service) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := ofnet.Service{VRF: before.VRF} // of all services, as another may lead there by now
+	for _, s := range d.services.realised {
+		if s.VRF == before.VRF {
+			now.Seats = append(now.Seats, s.Seats...)
+		}
+	}
+	d.sides[ofnet.VXLAN].sw.Forget(ofnet.GoneConnections(before, now)...)
 }
 
 // asService is a service as one tenant's containers see it: of providers, those that

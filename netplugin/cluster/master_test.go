@@ -91,8 +91,8 @@ func TestMasterFollowsTheLeader(t *testing.T) {
 func TestMasterRefuses(t *testing.T) {
 	for text, want := range map[string]errs.Kind{
 		"network net1.default: address exhaustion": errs.Exhausted,
-		"key not found":                            errs.NotFound,
-		"tenant name is not set":                   errs.Invalid,
+		"key not found":          errs.NotFound,
+		"tenant name is not set": errs.Invalid,
 	} {
 		m := NewMaster()
 		calls := 0
