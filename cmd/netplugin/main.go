@@ -29,7 +29,7 @@ type options struct {
 	vxlanPort                    int
 	datapath, ovsdb, restAddress string
 	cniSocket                    string
-	allowSpoofing                bool
+	allowSpoofing, takeover      bool
 
 	vtepIP, ctrlIP netip.Addr
 	uplinks        []string
@@ -109,6 +109,10 @@ func (o *options) hostFlags() []cli.Flag {
 		&cli.StringFlag{
 			Name: "vlan-uplinks", Aliases: []string{"vlan-if"}, Destination: &o.uplinkList, Sources: env.Var("VLAN_UPLINKS"),
 			Usage: "comma `list` of interfaces that lead to the VLAN network",
+		},
+		&cli.BoolFlag{
+			Name: "takeover", Destination: &o.takeover, Sources: env.Var("TAKEOVER"),
+			Usage: "uplinks may carry this host's addresses and routes: move them to contivUplink, and back at cleanup",
 		},
 		&cli.IntFlag{
 			Name: "vxlan-port", Value: 4789, Destination: &o.vxlanPort, Sources: env.Var("VXLAN_PORT"),

@@ -42,7 +42,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	}
 	ovs := ovsd.Config{
 		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort),
-		Uplinks: o.uplinks, AllowSpoofing: o.allowSpoofing, Guards: o.guards(), Log: log.WithField("part", "ovs"),
+		Uplinks: o.uplinks, Takeover: o.takeover, AllowSpoofing: o.allowSpoofing, Guards: o.guards(), Log: log.WithField("part", "ovs"),
 	}
 	if names != nil {
 		ovs.NameServer, ovs.DNSRate = names, uint32(o.names.rate)

@@ -18,7 +18,7 @@ func preflight(ctx context.Context, o *options, w io.Writer) error {
 		return err
 	}
 	findings := ovsd.Preflight(ctx, ovsd.Config{
-		OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort), Uplinks: o.uplinks,
+		OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort), Uplinks: o.uplinks, Takeover: o.takeover,
 	})
 	for _, port := range []int{9002, 9003, 9090} {
 		findings = append(findings, ovsd.CheckTCPPort(port))

@@ -12,7 +12,7 @@ import (
 )
 
 // Cleanup removes the bridges and links that carry the driver's mark, the rules that
-// translate addresses, and changes of kernel settings, and calls say for each. With dryRun it only says. Containers attached through them lose their
+// translate addresses, and changes of kernel settings, moves addresses of uplinks back, and calls say for each. With dryRun it only says. Containers attached through them lose their
 // network.
 func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) error {
 	if err := cfg.setDefaults(); err != nil {
@@ -48,6 +48,20 @@ func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) err
 	})
 	slices.Sort(links)
 	// First what the bridges are the memory of.
+	var noted belongings
+	var err error
+	db.View(func(v ovsdb.View) { noted, _, err = taken(v) })
+	if err != nil {
+		return err
+	}
+	for _, what := range noted.describe() {
+		say(what)
+	}
+	if !dryRun {
+		if err := noted.giveBack(); err != nil {
+			return err
+		}
+	}
 	for _, path := range slices.Sorted(maps.Keys(settings)) {
 		say("the value of " + path + ", which was " + settings[path])
 		if dryRun {

@@ -59,6 +59,9 @@ type Config struct {
 	CtrlIP    netip.Addr // what other daemons reach this host under
 	VXLANPort uint16     // UDP
 	Uplinks   []string   // interfaces of the VLAN bridge
+	// Takeover lets uplinks carry addresses and routes that the host needs: they move to a
+	// port of the switch, and back at Cleanup, or at a start without it.
+	Takeover bool
 	// AllowSpoofing lets containers send under addresses that are not theirs.
 	AllowSpoofing bool
 	// Guards makes room for guards; without it they are not heeded.

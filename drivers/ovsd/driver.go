@@ -57,6 +57,7 @@ type Driver struct {
 	room      *dnsRoom // nil without a name server
 	router    *router
 	groupTags groupVLANs
+	held      belongings    // of uplinks taken over; of those who make bridges alone
 	complete  bool          // everything has been declared
 	repair    chan struct{} // kicks keepBridges
 	changed   chan struct{} // closed and replaced when endpoints or ports change
@@ -144,6 +145,7 @@ func (d *Driver) Run(ctx context.Context) error {
 		inner.Go(func() error { return d.router.speaker.Run(ctx) })
 		inner.Go(func() error { return d.keepRouter(ctx) })
 		inner.Go(func() error { return d.host.Run(ctx) })
+		inner.Go(func() error { return d.keepTakeover(ctx) })
 		return inner.Wait()
 	})
 	if err := g.Wait(); ctx.Err() == nil {
@@ -301,6 +303,9 @@ func (d *Driver) intact(v ovsdb.View) bool {
 		if _, _, ok := v.Find("Interface", "name", s.dnsPort); !ok && s.dnsPort != "" {
 			return false
 		}
+	}
+	if _, _, ok := v.Find("Interface", "name", patchToVLAN); !ok && len(d.held) > 0 {
+		return false
 	}
 	_, _, ok := v.Find("Interface", "name", tunnelName)
 	return ok

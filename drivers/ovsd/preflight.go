@@ -33,7 +33,9 @@ func Preflight(ctx context.Context, cfg Config) []Finding {
 	out = append(out, checkUDPPort(int(cfg.VXLANPort)))
 	for _, name := range cfg.Uplinks {
 		f := Finding{true, "uplink " + name, "can be given to the VLAN bridge"}
-		if err := checkUplink(name, cfg); err != nil {
+		if linkExists(name) && cfg.Takeover {
+			f.Detail = "can be taken over, with the host's addresses on it"
+		} else if err := checkUplink(name, cfg); err != nil {
 			f.OK, f.Detail = false, err.Error()
 		}
 		out = append(out, f)

@@ -58,10 +58,12 @@ func (d *Driver) trunkOps(also ...uint16) (ops []ovsdb.Operation) {
 		for _, tag := range also {
 			wanted[int64(tag)] = true
 		}
-		for id := range uplinkPorts(v) {
-			row, _ := v.Row("Port", id)
-			if change := trunkChange(wanted, row.Ints("trunks"), d.complete); change != nil {
-				ops = append(ops, ovsdb.Update("Port", ovsdb.ByUUID(id), ovsdb.Row{"trunks": change}))
+		for _, endpoint := range []string{uplinkEndpoint, patchEndpoint} {
+			for id := range portsOf(v, endpoint) {
+				row, _ := v.Row("Port", id)
+				if change := trunkChange(wanted, row.Ints("trunks"), d.complete); change != nil {
+					ops = append(ops, ovsdb.Update("Port", ovsdb.ByUUID(id), ovsdb.Row{"trunks": change}))
+				}
 			}
 		}
 	})
@@ -87,6 +89,14 @@ func trunkChange(wanted map[int64]bool, have []int64, complete bool) ovsdb.Set {
 		return nil
 	}
 	return next
+}
+
+// trunks are the VLANs of a new uplink port.
+func (d *Driver) trunks() (set ovsdb.Set) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.db.View(func(v ovsdb.View) { set = trunkSet(d.wantedTrunks(v)) })
+	return set
 }
 
 func trunkSet(tags map[int64]bool) ovsdb.Set {

@@ -14,16 +14,31 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// ensureUplinks makes the VLAN bridge's uplink port exactly the configured interfaces:
-// one interface stands for itself, several form a bond. A port that fits is not touched.
+// ensureUplinks makes the VLAN bridge's uplink port exactly the configured interfaces,
+// or where these are taken over, the way to the bridge they are in.
 func (d *Driver) ensureUplinks(ctx context.Context) error {
 	wanted := slices.Sorted(slices.Values(d.cfg.Uplinks))
+	taken, err := d.ensureTakeover(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	if taken {
+		return d.ensureUplinkPort(ctx, VLANBridge, []string{patchToUplink})
+	}
 	for _, name := range wanted {
 		if err := checkUplink(name, d.cfg); err != nil {
 			return err
 		}
 	}
-	have := d.uplinkPorts()
+	return d.ensureUplinkPort(ctx, VLANBridge, wanted)
+}
+
+// ensureUplinkPort makes the uplink port of a bridge exactly some interfaces: one stands
+// for itself, several form a bond. A port that fits is not touched but for its VLANs.
+func (d *Driver) ensureUplinkPort(ctx context.Context, bridge string, wanted []string) error {
+	endpoint := uplinkEndpoints[bridge]
+	var have map[ovsdb.UUID][]string
+	d.db.View(func(v ovsdb.View) { have = portsOf(v, endpoint) })
 	var stale []ovsdb.UUID
 	fits := false
 	for id, members := range have {
@@ -33,17 +48,13 @@ func (d *Driver) ensureUplinks(ctx context.Context) error {
 		}
 		stale = append(stale, id)
 	}
-	if err := d.removePorts(ctx, VLANBridge, stale...); err != nil {
+	if err := d.removePorts(ctx, bridge, stale...); err != nil {
 		return fmt.Errorf("remove the former uplink: %w", err)
 	}
 	if fits || len(wanted) == 0 {
 		return d.keepTrunks(ctx)
 	}
-	mark := ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: uplinkEndpoint})
-	d.mu.Lock()
-	var tags map[int64]bool
-	d.db.View(func(v ovsdb.View) { tags = d.wantedTrunks(v) })
-	d.mu.Unlock()
+	mark := ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: endpoint})
 	port := ovsdb.Row{"name": wanted[0], "external_ids": mark}
 	if len(wanted) > 1 {
 		port = ovsdb.Row{
@@ -51,15 +62,22 @@ func (d *Driver) ensureUplinks(ctx context.Context) error {
 			"other_config": ovsdb.StringMap(map[string]string{"lacp-fallback-ab": "true"}),
 		}
 	}
-	port["vlan_mode"], port["trunks"] = "trunk", trunkSet(tags)
+	port["vlan_mode"] = "trunk"
+	if bridge == VLANBridge {
+		port["trunks"] = d.trunks()
+	}
 	var interfaces []ovsdb.Row
 	for i, name := range wanted {
-		interfaces = append(interfaces, ovsdb.Row{"name": name, "ofport_request": firstUplinkOFPort + i, "external_ids": mark})
+		row := ovsdb.Row{"name": name, "ofport_request": firstUplinkOFPort + i, "external_ids": mark}
+		if name == patchToUplink {
+			row["type"], row["options"] = "patch", ovsdb.StringMap(map[string]string{"peer": patchToVLAN})
+		}
+		interfaces = append(interfaces, row)
 	}
-	if _, err := d.db.Transact(ctx, addPort(VLANBridge, "uplink", port, interfaces...)...); err != nil {
-		return fmt.Errorf("add the uplink %v to %s: %w", wanted, VLANBridge, err)
+	if _, err := d.db.Transact(ctx, addPort(bridge, "uplink", port, interfaces...)...); err != nil {
+		return fmt.Errorf("add the uplink %v to %s: %w", wanted, bridge, err)
 	}
-	d.cfg.Log.WithField("interfaces", wanted).Info("uplink added")
+	d.cfg.Log.WithField("interfaces", wanted).WithField("bridge", bridge).Info("uplink added")
 	return nil
 }
 
@@ -68,11 +86,14 @@ func (d *Driver) uplinkPorts() (ports map[ovsdb.UUID][]string) {
 	return ports
 }
 
-// uplinkPorts lists the uplink ports there are, with their members sorted.
-func uplinkPorts(v ovsdb.View) map[ovsdb.UUID][]string {
+// uplinkPorts lists the uplink ports of the VLAN bridge, with their members sorted.
+func uplinkPorts(v ovsdb.View) map[ovsdb.UUID][]string { return portsOf(v, uplinkEndpoint) }
+
+// portsOf lists the ports with a mark of the kind endpointKey, with their members sorted.
+func portsOf(v ovsdb.View, endpoint string) map[ovsdb.UUID][]string {
 	out := map[ovsdb.UUID][]string{}
 	v.Each("Port", func(id ovsdb.UUID, row ovsdb.Row) {
-		if row.Map("external_ids")[endpointKey] != uplinkEndpoint {
+		if row.Map("external_ids")[endpointKey] != endpoint {
 			return
 		}
 		for _, ifID := range row.UUIDs("interfaces") {
@@ -87,12 +108,21 @@ func uplinkPorts(v ovsdb.View) map[ovsdb.UUID][]string {
 
 // uplinks lists the uplink interfaces that have an OpenFlow number. Those are down that
 // have no carrier, and those of a bond whose partner does not answer (IEEE 802.1AX) while
-// it does on others.
+// it does on others. Uplinks that are taken over are one, and down when all are.
 func uplinks(v ovsdb.View) []ofnet.Uplink {
 	found := map[string]ofnet.Uplink{}
 	silent, answered := map[string]bool{}, false
+	members, membersDown := 0, 0
 	v.Each("Interface", func(_ ovsdb.UUID, row ovsdb.Row) {
-		if row.Map("external_ids")[endpointKey] != uplinkEndpoint {
+		switch row.Map("external_ids")[endpointKey] {
+		case uplinkEndpoint:
+		case takenEndpoint:
+			members++
+			if row.String("link_state") == "down" {
+				membersDown++
+			}
+			return
+		default:
 			return
 		}
 		name := row.String("name")
@@ -106,7 +136,7 @@ func uplinks(v ovsdb.View) []ofnet.Uplink {
 	})
 	out := slices.Collect(maps.Values(found))
 	for i, u := range out {
-		out[i].Down = u.Down || answered && silent[u.Name]
+		out[i].Down = u.Down || answered && silent[u.Name] || u.Name == patchToUplink && members == membersDown
 	}
 	slices.SortFunc(out, func(a, b ofnet.Uplink) int { return int(a.Port) - int(b.Port) })
 	return out
@@ -132,12 +162,12 @@ func checkUplink(name string, cfg Config) error {
 	}
 	for _, r := range routes {
 		if r.Dst == nil || r.Dst.IP.IsUnspecified() {
-			return errs.New(errs.Invalid, "uplink %s carries this host's default route; use an interface without addresses of the host", name)
+			return errs.New(errs.Invalid, "uplink %s carries this host's default route; use an interface without addresses of the host, or --takeover", name)
 		}
 	}
 	for what, addr := range map[string]netip.Addr{"tunnel": cfg.VTEP, "control": cfg.CtrlIP} {
 		if holder := linkWithAddr(addr); holder != nil && holder.Attrs().Name == name {
-			return errs.New(errs.Invalid, "uplink %s holds the %s address %s; use another interface for VLANs", name, what, addr)
+			return errs.New(errs.Invalid, "uplink %s holds the %s address %s; use another interface for VLANs, or --takeover", name, what, addr)
 		}
 	}
 	return nil

@@ -77,7 +77,10 @@ func (h *Host) netpluginArgs() []string {
 		"--log-level", c.LogLevel,
 	}
 	args = append(args, h.storeFlags()...)
-	if c.NetMode == "vlan" {
+	switch {
+	case c.Takeover:
+		args = append(args, "--vlan-uplinks", "eth0", "--takeover")
+	case c.NetMode == "vlan":
 		args = append(args, "--vlan-uplinks", "eth2")
 	}
 	if c.DNS != "" {

@@ -35,6 +35,9 @@ type Config struct {
 	SharedDocker bool `json:"sharedDocker,omitempty"`
 	// Relay puts netplugin docker-relay between the Engines and the agents.
 	Relay bool `json:"relay,omitempty"`
+	// Takeover gives the interface of the control network to the VLANs, as on hosts that
+	// have one interface only; with netmode vlan.
+	Takeover bool `json:"takeover,omitempty"`
 	// Bare brings up hosts with Open vSwitch only.
 	Bare bool `json:"bare,omitempty"`
 	// Routers are those of the physical network, by what speaks BGP on them: frr or bird.
@@ -113,6 +116,8 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("a cluster of Kubernetes needs Contiv in mode kubernetes, and no Docker Engine")
 	case c.SharedDocker && (c.Docker != DockerPacked || c.Store != StoreEtcd):
 		return invalid("shared docker networks need docker %s and store %s", DockerPacked, StoreEtcd)
+	case c.Takeover && c.NetMode != "vlan":
+		return invalid("takeover needs netmode vlan")
 	case c.Dir == "":
 		return invalid("the lab needs a directory")
 	}

@@ -63,7 +63,11 @@ func (h *Host) startVswitchd(ctx context.Context) error {
 		return err
 	}
 	// Checksums left to a NIC that is none would never be filled in.
-	for _, link := range []string{"eth1", "eth2"} {
+	links := []string{"eth1", "eth2"}
+	if h.lab.cfg.Takeover {
+		links = append(links, "eth0")
+	}
+	for _, link := range links {
 		if _, err := h.Output(ctx, "ethtool", "-K", link, "tx", "off"); err != nil {
 			return err
 		}

@@ -1,0 +1,282 @@
+package ovsd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/contiv/netplugin/drivers/hostnet"
+	"github.com/contiv/netplugin/ovsdb"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// A host with one interface shares it with its VLANs (Config.Takeover): the interface
+// goes into a bridge of its own, UplinkBridge, that switches by itself, without flows of
+// ours. So the host is reachable whatever the agent, the store and the mode are. The
+// bridge's local port has the interface's hardware address, the host's addresses and
+// routes; a pair of patch ports leads on to the VLAN bridge.
+//
+// What the interfaces had is noted in the bridge's row before anything moves, and the row
+// goes last: whenever the agent ends in between, the next start, or Cleanup, knows what
+// belongs where.
+
+// UplinkBridge is the bridge of uplinks that are taken over, and its local port.
+const UplinkBridge = "contivUplink"
+
+const (
+	patchToUplink = "contivup0" // in the VLAN bridge
+	patchToVLAN   = "contivup1" // in the UplinkBridge
+	takenEndpoint = "takenUplink"
+	patchEndpoint = "takenPatch"
+	takenKey      = "contiv-takeover"
+)
+
+// uplinkEndpoints are the marks of uplink ports by their bridges.
+var uplinkEndpoints = map[string]string{VLANBridge: uplinkEndpoint, UplinkBridge: takenEndpoint}
+
+// belongings are what interfaces had, by their names.
+type belongings map[string]hostnet.Belongings
+
+// taken reads what was noted; false: no uplink is taken over.
+func taken(v ovsdb.View) (belongings, bool, error) {
+	_, row, ok := v.Find("Bridge", "name", UplinkBridge)
+	if !ok {
+		return nil, false, nil
+	}
+	var b belongings
+	if err := json.Unmarshal([]byte(row.Map("external_ids")[takenKey]), &b); err != nil {
+		return nil, true, fmt.Errorf("bridge %s: what its interfaces had is not legible: %w", UplinkBridge, err)
+	}
+	return b, true, nil
+}
+
+func (d *Driver) taken() (b belongings, ok bool, err error) {
+	d.db.View(func(v ovsdb.View) { b, ok, err = taken(v) })
+	return b, ok, err
+}
+
+// ensureTakeover takes the uplinks over if they carry what the host needs itself, or
+// gives back what was taken over if that is not wanted any more. It reports whether they are.
+func (d *Driver) ensureTakeover(ctx context.Context, uplinks []string) (bool, error) {
+	noted, exists, err := d.taken()
+	if err != nil {
+		return false, err
+	}
+	if !exists { // perhaps somebody has removed the bridge
+		noted = d.held
+	}
+	wanted := d.cfg.Takeover && len(uplinks) > 0
+	for name := range noted {
+		wanted = wanted && slices.Contains(uplinks, name)
+	}
+	if exists && !wanted {
+		return false, d.endTakeover(ctx, noted)
+	}
+	needed := exists || len(noted) > 0 || slices.ContainsFunc(uplinks, func(name string) bool { return checkUplink(name, d.cfg) != nil })
+	if !wanted || !needed {
+		return false, nil
+	}
+	if err := d.noteTakeover(ctx, uplinks, noted, exists); err != nil {
+		return false, err
+	}
+	if err := d.db.Wait(ctx, func(v ovsdb.View) bool {
+		_, row, _ := v.Find("Interface", "name", UplinkBridge)
+		_, numbered := row.Int("ofport")
+		return numbered && linkExists(UplinkBridge)
+	}); err != nil {
+		return false, fmt.Errorf("wait for the port %s: %w", UplinkBridge, err)
+	}
+	if err := d.ensureUplinkPort(ctx, UplinkBridge, uplinks); err != nil {
+		return false, err
+	}
+	if err := d.ensurePatch(ctx); err != nil {
+		return false, err
+	}
+	return true, d.holdTakeover()
+}
+
+// noteTakeover makes the bridge with the note of what its interfaces have, or adds to the
+// note what they have been given since, by whoever configures the host's network.
+func (d *Driver) noteTakeover(ctx context.Context, uplinks []string, noted belongings, exists bool) error {
+	now := maps.Clone(noted)
+	if now == nil {
+		now = belongings{}
+	}
+	for _, name := range uplinks {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			return errs.New(errs.Invalid, "uplink %s: no such interface on this host; name one that leads to the VLAN network", name)
+		}
+		found, err := hostnet.ReadBelongings(link)
+		if err != nil {
+			return fmt.Errorf("uplink %s: %w", name, err)
+		}
+		before, known := now[name]
+		switch {
+		case !known:
+			now[name] = found
+		case !found.Empty():
+			now[name] = before.With(found)
+		}
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	d.held = now
+	if exists {
+		id, row, _ := d.find("Bridge", "name", UplinkBridge)
+		if row.Map("external_ids")[takenKey] == string(text) {
+			return nil
+		}
+		return d.setExternalID(ctx, "Bridge", id, takenKey, string(text))
+	}
+	first := now[uplinks[0]]
+	for _, name := range uplinks { // the host's neighbours know it by the MAC of the one in use
+		if !now[name].Empty() {
+			first = now[name]
+			break
+		}
+	}
+	ops := []ovsdb.Operation{
+		ovsdb.Insert("Interface", "localif", ovsdb.Row{"name": UplinkBridge, "type": "internal", "mtu_request": first.MTU}),
+		ovsdb.Insert("Port", "local", ovsdb.Row{"name": UplinkBridge, "vlan_mode": "access", "tag": untagged, "interfaces": ovsdb.NamedUUID("localif")}),
+		ovsdb.Insert("Bridge", "bridge", ovsdb.Row{
+			"name": UplinkBridge, "datapath_type": d.cfg.datapathType(), "fail_mode": "standalone", "ports": ovsdb.NamedUUID("local"),
+			"other_config": ovsdb.StringMap(map[string]string{"hwaddr": first.MAC, "datapath-id": datapathID(d.cfg.HostLabel, UplinkBridge), "disable-in-band": "true"}),
+			"external_ids": ovsdb.StringMap(map[string]string{ownerKey: ownerMark, takenKey: string(text)}),
+		}),
+		ovsdb.Mutate("Open_vSwitch", nil, ovsdb.InsertInto("bridges", ovsdb.NamedUUID("bridge"))),
+	}
+	if _, err := d.db.Transact(ctx, ops...); err != nil {
+		return fmt.Errorf("create bridge %s: %w", UplinkBridge, err)
+	}
+	d.cfg.Log.WithField("interfaces", uplinks).Info("the host's addresses on its uplinks move to " + UplinkBridge + "; netplugin cleanup moves them back")
+	return nil
+}
+
+// ensurePatch leads from the bridge of the interfaces to the VLAN bridge; the end there
+// is its uplink.
+func (d *Driver) ensurePatch(ctx context.Context) error {
+	if _, _, ok := d.find("Interface", "name", patchToVLAN); ok {
+		return nil
+	}
+	mark := ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: patchEndpoint})
+	port := ovsdb.Row{"name": patchToVLAN, "vlan_mode": "trunk", "trunks": d.trunks(), "external_ids": mark}
+	patch := ovsdb.Row{"name": patchToVLAN, "type": "patch", "options": ovsdb.StringMap(map[string]string{"peer": patchToUplink}), "external_ids": mark}
+	if _, err := d.db.Transact(ctx, addPort(UplinkBridge, "patch", port, patch)...); err != nil {
+		return fmt.Errorf("lead from bridge %s to %s: %w", UplinkBridge, VLANBridge, err)
+	}
+	return nil
+}
+
+// holdTakeover sees that the host has by the bridge's local port what was noted of the
+// interfaces. The port may be a new one: the userspace datapath makes it anew with every
+// start of the switch.
+func (d *Driver) holdTakeover() error {
+	noted, ok, err := d.taken()
+	if err != nil || !ok {
+		return err
+	}
+	local, err := netlink.LinkByName(UplinkBridge)
+	if err != nil {
+		return errs.New(errs.Unavailable, "the port %s has no link yet: %w", UplinkBridge, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(noted)) {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			return fmt.Errorf("uplink %s: %w", name, err)
+		}
+		b := noted[name]
+		if err := b.Move(link, local); err != nil {
+			return fmt.Errorf("uplink %s: %w", name, err)
+		}
+		if !d.kernelBridge(UplinkBridge) {
+			if err := b.Mute(link); err != nil {
+				return fmt.Errorf("uplink %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// keepTakeover holds what was taken over whenever the links change.
+func (d *Driver) keepTakeover(ctx context.Context) error {
+	if !d.cfg.Takeover {
+		return nil
+	}
+	links, err := watchLink(ctx, UplinkBridge)
+	if err != nil {
+		return err
+	}
+	for {
+		var again <-chan time.Time
+		if err := d.holdTakeover(); err != nil {
+			d.cfg.Log.WithError(err).Warn("the host lacks addresses of its uplinks; retrying")
+			again = time.After(time.Second)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-links:
+		case <-again:
+		}
+	}
+}
+
+// endTakeover gives back what was taken over and removes the bridge.
+func (d *Driver) endTakeover(ctx context.Context, noted belongings) error {
+	if err := noted.giveBack(); err != nil {
+		return err
+	}
+	id, _, _ := d.find("Bridge", "name", UplinkBridge)
+	if _, err := d.db.Transact(ctx, ovsdb.Mutate("Open_vSwitch", nil, ovsdb.DeleteFrom("bridges", ovsdb.Set{id}))); err != nil {
+		return fmt.Errorf("remove bridge %s: %w", UplinkBridge, err)
+	}
+	d.held = nil
+	d.cfg.Log.WithField("interfaces", slices.Sorted(maps.Keys(noted))).Info("the uplinks have the host's addresses again")
+	return nil
+}
+
+// giveBack moves everything from the bridge's local port to where it was. An interface
+// that is gone gets nothing.
+func (b belongings) giveBack() error {
+	local, err := netlink.LinkByName(UplinkBridge)
+	var missing netlink.LinkNotFoundError
+	if err != nil && !errors.As(err, &missing) {
+		return err
+	}
+	var failed []error
+	for _, name := range slices.Sorted(maps.Keys(b)) {
+		link, err := netlink.LinkByName(name)
+		if errors.As(err, &missing) {
+			continue
+		}
+		if err == nil {
+			err = b[name].Unmute(link)
+		}
+		if err == nil {
+			err = b[name].Move(local, link)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("uplink %s: %w", name, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// describe says, for a person, what was noted.
+func (b belongings) describe() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(b)) {
+		out = append(out, strconv.Itoa(len(b[name].Addrs))+" addresses and "+strconv.Itoa(len(b[name].Routes))+" routes from "+UplinkBridge+", which are those of "+name+" again")
+	}
+	return out
+}
