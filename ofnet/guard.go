@@ -56,6 +56,7 @@ func (p *Pipeline) Guard(g Guard) Program {
 		{tableGuard, prioNormal, to.IP(), track},
 		{tableGuard, prioNormal, to.IPv6(), track},
 	}
+	rows = append(rows, p.hostCheck(of.NewMatch().Reg(regOutPort, e.Port))...)
 	if g.Out != 0 {
 		rows = append(rows, row{tableGuardOut, prioNormal, from, applyGoto(of.NewActions().SetReg(regSet, g.Out), p.to(tableAllowOut))})
 		if p.set.DNS.Rate != 0 { // the agent's name server is not asked past the set

@@ -21,7 +21,7 @@ func (h HostAccess) addrs() []netip.Addr { return []netip.Addr{h.Addr4, h.Addr6}
 // hostAccess leads between containers and the host's port.
 //
 //	host-in       the host's packets, by the container's own or private address
-//	host-check    the VRF has rules: does the connection exist?
+//	host-check    are the container's connections tracked? does this one exist?
 //	host-track    what the host begins is let in, and so its answers
 //	host-deliver  to the container; in routed VXLANs after what service-reply makes of it
 //	host-out      to the host, under the container's private address (world only)
@@ -76,17 +76,16 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 		toContainer = goTo(p.to(tableServiceReply))
 	}
 	rows := []row{
+		{tableHostCheck, prioMiss, of.NewMatch(), deliver},
 		{tableHostTrack, prioDrop, state(of.CTTracked | of.CTInvalid), drop},
 		{tableHostTrack, prioGuard, state(established | of.CTReply).With(of.FieldCTMark.IsMasked(markDenied, markDenied)), drop},
 		{tableHostTrack, prioNormal, state(established).With(of.FieldCTMark.IsMasked(0, markDenied)), deliver},
 		{tableHostDeliver, prioMiss, of.NewMatch(), toContainer},
 	}
 	for _, family := range families { // which the switch insists on before ct
-		rows = append(rows,
-			row{tableHostCheck, prioNormal, family, apply(of.NewActions().CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(tableHostTrack)}))},
-			row{tableHostTrack, prioMiss + 1, family, applyGoto(of.NewActions().CT(of.CT{
-				Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(of.FieldCTMark.Is(0)),
-			}), p.to(tableHostDeliver))})
+		rows = append(rows, row{tableHostTrack, prioMiss + 1, family, applyGoto(of.NewActions().CT(of.CT{
+			Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(of.FieldCTMark.Is(0)),
+		}), p.to(tableHostDeliver))})
 	}
 	if !f.world {
 		return rows
@@ -99,6 +98,17 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 		}
 	}
 	return rows
+}
+
+// hostCheck has connections of the host looked up where those of the containers that
+// match are tracked: what has them tracked, rules or a guard, has this too, or answers of
+// the host would be taken for something that nobody has asked for.
+func (p *Pipeline) hostCheck(containers of.Match) []row {
+	if !p.set.Host.enabled() {
+		return nil
+	}
+	look := apply(of.NewActions().CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(tableHostTrack)}))
+	return []row{{tableHostCheck, prioNormal, containers.IP(), look}, {tableHostCheck, prioNormal, containers.IPv6(), look}}
 }
 
 // network keeps what is meant for an address of the tenant's own networks that nobody
@@ -167,10 +177,7 @@ func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip
 	if !own.IsValid() || !hostAddr.IsValid() {
 		return nil
 	}
-	next := tableHostDeliver
-	if e.Policed {
-		next = tableHostCheck
-	}
+	const next = tableHostCheck
 	arrived := of.NewActions().SetReg(regVRF, uint32(e.VRF)).SetReg(regOutPort, e.Port).SetEthSrc(RouterMAC).SetEthDst(e.MAC)
 	if !f.world {
 		if !direct {

@@ -106,7 +106,6 @@ func TestTraceHostAccess(t *testing.T) {
 		{"vrouter", "host to a private address", in + "tcp,nw_src=172.19.255.254,nw_dst=172.19.0.4", []string{"nat(dst=10.1.1.2)", "output port is 4"}, nil},
 		{"vrouter", "host to a private address of IPv6", in + "tcp6,ipv6_src=fd63:6f6e:7469:ac13::fffe,ipv6_dst=fd63:6f6e:7469:ac13::1", []string{"nat(dst=2001:db8:1::1)", "output port is 1"}, nil},
 		{"vrouter", "host to nobody", in + "tcp,nw_src=172.19.255.254,nw_dst=10.1.1.77", []string{"drop"}, []string{"output"}},
-		{"vrouter", "host to a container under rules: tracked", in + "tcp,nw_src=172.19.255.254,nw_dst=10.1.1.2", []string{"ct(table=3", "ct(commit,zone=NXM_NX_REG2[0..15]"}, nil},
 		{"vrouter", "answer of a service on a host", in + "tcp,nw_src=192.0.2.9,tp_src=6443,nw_dst=172.19.0.1", []string{"nat(dst=10.1.1.1)", "zone=NXM_NX_REG6[0..15],nat)", "output port is 1"}, []string{"dec_ttl"}},
 		{"vrouter", "container to the host", a + "172.19.255.254", []string{hostSees, "dec_ttl", toHost}, []string{"nat(src"}},
 		{"vrouter", "container the host does not know, to the host", redFrom + "172.19.255.254", []string{hostSees, "nat(src=172.19.0.4)", toHost}, nil},
@@ -129,5 +128,42 @@ func TestTraceHostAccess(t *testing.T) {
 		{"vlrouter", "container to the host", v + "172.19.255.254", []string{hostSees, toHost}, nil},
 	} {
 		t.Run(c.bridge+" "+c.name, func(t *testing.T) { checkTrace(t, sw.Trace(c.bridge, c.packet), c.want, c.not) })
+	}
+}
+
+// TestTraceHostAndTracked: connections between the host and a container are looked up
+// where those of the container are, and nowhere else: answers would have no connection.
+func TestTraceHostAndTracked(t *testing.T) {
+	const looked, committed = "ct(table=3", "ct(commit,zone=NXM_NX_REG2[0..15]"
+	guarded, free, red := known(local1b, true), known(local1, true), known(red, true)
+	free.IPv6, red.Policed = netip.Addr{}, true
+	settings := Settings{Encap: VXLAN, Routing: true, Round: 1, Guards: true, Host: testAccess, TunnelPort: testTunnelPort}
+	p := newPipeline(t, settings)
+	sw := ovstest.Start(t)
+	realBridge(t, sw, "br", map[string]Program{
+		"fixed": p.Fixed(), "host": p.HostPort(testHostPort), "net": p.Network(within(vxNet1)),
+		"guarded": p.Endpoint(guarded), "free": p.Endpoint(free), "red": p.Endpoint(red),
+		"guard": p.Guard(Guard{Endpoint: guarded}), "vrf": p.VRF(VRFPolicy{VRF: guarded.VRF, GuardsOnly: true}),
+		"vrf red": p.VRF(VRFPolicy{VRF: red.VRF}),
+	})
+	for i := range 4 {
+		sw.AddDummyPort("br", fmt.Sprintf("p%d", i+1), fmt.Sprint(i+1))
+	}
+	sw.AddDummyPort("br", "host", fmt.Sprint(testHostPort))
+	const host, port = "in_port=65001,dl_src=02:02:ac:13:ff:fe,dl_dst=02:02:ac:13:ff:fe,tcp,nw_src=172.19.255.254,nw_dst=", "-> output port is "
+	from := func(e Endpoint) string {
+		return fmt.Sprintf("in_port=%d,dl_src=%s,dl_dst=00:00:11:11:11:11,tcp,nw_ttl=64,nw_src=%s,nw_dst=172.19.255.254", e.Port, e.MAC, e.IPv4)
+	}
+	for _, c := range []struct {
+		name, packet string
+		want, not    []string
+	}{
+		{"host to a guarded container", host + guarded.IPv4.String(), []string{looked, committed, port + fmt.Sprint(guarded.Port)}, nil},
+		{"host to a container without guard", host + free.IPv4.String(), []string{port + fmt.Sprint(free.Port)}, []string{looked, committed}},
+		{"host to a container under rules", host + known(red, true).Private4.String(), []string{looked, committed, port + fmt.Sprint(red.Port)}, nil},
+		{"guarded container to the host", from(guarded), []string{committed, "output:65001"}, nil},
+		{"container without guard to the host", from(free), []string{"output:65001"}, []string{committed}},
+	} {
+		t.Run(c.name, func(t *testing.T) { checkTrace(t, sw.Trace("br", c.packet), c.want, c.not) })
 	}
 }

@@ -63,8 +63,7 @@ type Endpoint struct {
 	Tag   uint16 // of its network
 	VNI   uint32 // of its network
 	Group uint32 // 0 = none
-	// Policed says that there are rules for the VRF, which need to know the group, or
-	// that the endpoint may be guarded: what the host sends it is tracked.
+	// Policed says that there are rules for the VRF, which need to know the group.
 	Policed bool
 	MAC     MAC
 	IPv4    netip.Addr // zero when it has none

@@ -131,10 +131,13 @@ func (p *Pipeline) Flood(f Flood) Program {
 // VRF returns the flows that hold a VRF to the rules, once these are there.
 func (p *Pipeline) VRF(v VRFPolicy) Program {
 	var owner feature = p.policy
+	rows := p.policy.vrf(p, v)
 	if v.GuardsOnly { // which goes when the guards do
 		owner = guards{}
+	} else {
+		rows = append(rows, p.hostCheck(of.NewMatch().Reg(regVRF, uint32(v.VRF)))...)
 	}
-	return Program{Late: true, Flows: p.place(owner, fmt.Sprint("vrf ", v.VRF), p.policy.vrf(p, v))}
+	return Program{Late: true, Flows: p.place(owner, fmt.Sprint("vrf ", v.VRF), rows)}
 }
 
 // Rule returns the flows of a rule.

@@ -187,7 +187,7 @@ func (d *Driver) refreshEndpoint(id string) {
 func (d *Driver) asEndpoint(e drivers.Endpoint) ofnet.Endpoint {
 	return d.withHost(ofnet.Endpoint{
 		ID: e.ID, Encap: e.Network.Encap, VRF: d.vrf(e.Network.Tenant), Tag: e.Network.Tag, VNI: e.Network.VNI,
-		Group: e.Group, Policed: d.ruleSets[e.Network.Tenant] != nil || d.cfg.Guards && e.Local, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: d.ports[e.ID], VTEP: e.VTEP, QoS: e.QoS,
+		Group: e.Group, Policed: d.ruleSets[e.Network.Tenant] != nil, MAC: e.MAC, IPv4: e.IPv4, IPv6: e.IPv6, Port: d.ports[e.ID], VTEP: e.VTEP, QoS: e.QoS,
 	}, e.Network)
 }
 
