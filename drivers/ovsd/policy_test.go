@@ -94,8 +94,8 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 		}
 		return n
 	}
-	if tracked() != 2 {
-		t.Errorf("%d flows track connections, expected one for each family", tracked())
+	if tracked() != 4 {
+		t.Errorf("%d flows track connections, expected those of containers and those of the host, in each family", tracked())
 	}
 	// To the other mode and back: nothing of it is left.
 	before := wanted(sw)
