@@ -71,6 +71,7 @@ func TestModesChangeLive(t *testing.T) {
 	live(true)
 	c.netctl("global", "set", "--private-subnet", "172.21.0.0/16")
 	c.netctl("global", "set", "--fwd-mode", "bridge")
+	c.netctl("global", "set", "--private-subnet", "172.19.0.0/16")
 	same("hosts bridge again", bridging)
 	live(false)
 
