@@ -248,10 +248,10 @@ func start(t *testing.T, env Env) drivers.Driver {
 	d.SetGlobal(Global)
 	d.SetNetwork(Network)
 	d.Complete()
-	for deadline := time.Now().Add(time.Minute); d.Ready() != nil; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(d.Ready())
-		}
+	within, enough := context.WithTimeout(ctx, time.Minute)
+	defer enough()
+	if err := d.Flushed(within); err != nil {
+		t.Fatal(err)
 	}
 	return d
 }

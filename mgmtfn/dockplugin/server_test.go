@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+	"github.com/contiv/netplugin/mgmtfn/socket"
 	"github.com/contiv/netplugin/utils/dockerd"
 )
 
@@ -88,22 +89,22 @@ func TestFailuresHaveBothMembers(t *testing.T) {
 func TestSocket(t *testing.T) {
 	w := newWorld(t)
 	w.stop()
-	socket := filepath.Join(t.TempDir(), "plugins", "netplugin.sock")
-	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
+	path := filepath.Join(t.TempDir(), "plugins", "netplugin.sock")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(socket, nil, 0o600); err != nil { // left by somebody
+	if err := os.WriteFile(path, nil, 0o600); err != nil { // left by somebody
 		t.Fatal(err)
 	}
-	l, err := listen(socket)
+	l, err := socket.Listen(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(socket); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("socket: %v, %v", info, err)
 	}
 	l.Close()
-	if _, err := os.Stat(socket); err == nil {
+	if _, err := os.Stat(path); err == nil {
 		t.Error("the socket stays after its end")
 	}
 }

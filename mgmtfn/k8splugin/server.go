@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,6 +14,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
+	"github.com/contiv/netplugin/mgmtfn/socket"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -38,50 +36,20 @@ type Server struct {
 func NewServer(cfg Config) *Server { return &Server{cfg: cfg, at: newAttacher(cfg)} }
 
 // Run listens on a unix socket until ctx ends, then lets calls that run finish.
-func (s *Server) Run(ctx context.Context, socket string) error {
-	l, err := listen(socket)
+func (s *Server) Run(ctx context.Context, path string) error {
+	l, err := socket.Listen(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("listen for CNI calls: %w", err)
 	}
 	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.at.pending.Run(gctx) })
 	g.Go(func() error { return s.at.collect(gctx) })
-	g.Go(func() error {
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve %s: %w", socket, err)
-		}
-		return nil
-	})
-	g.Go(func() error {
-		<-gctx.Done()
-		grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		return srv.Shutdown(grace)
-	})
+	g.Go(func() error { return socket.Serve(gctx, l, srv, 5*time.Second) })
 	if err := g.Wait(); ctx.Err() == nil {
 		return err
 	}
 	return nil
-}
-
-// listen makes the socket, accessible to root alone, in place of a stale one.
-func listen(socket string) (net.Listener, error) {
-	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
-		return nil, fmt.Errorf("directory of the CNI socket: %w", err)
-	}
-	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("remove the stale CNI socket: %w", err)
-	}
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		return nil, fmt.Errorf("listen for CNI calls: %w", err)
-	}
-	if err := os.Chmod(socket, 0o600); err != nil {
-		l.Close()
-		return nil, err
-	}
-	return l, nil
 }
 
 // Handler returns the routes.

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,16 +15,6 @@ const manyRules = 10_000
 // packets measures how many small datagrams arrive, in thousands a second.
 func (p pair) packets(b *testing.B) float64 {
 	b.Helper()
-	run := func(place []string, args ...string) string {
-		b.Helper()
-		out, err := p.l.Output(b.Context(), place[0], append(slices.Clone(place[1:]), args...)...)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return out
-	}
-	run(p.to, "iperf3", "--server", "--one-off", "--daemon")
-	run(p.to, "sh", "-c", "for i in $(seq 200); do ss -Hltn 'sport = :5201' | grep -q . && exit 0; sleep 0.02; done; exit 1")
 	var result struct {
 		End struct {
 			Sum struct {
@@ -36,10 +24,7 @@ func (p pair) packets(b *testing.B) float64 {
 			} `json:"sum"`
 		} `json:"end"`
 	}
-	out := run(p.from, "iperf3", "--json", "--udp", "--bitrate", "0", "--length", "64", "--time", "2", "--client", p.address)
-	if err := json.Unmarshal([]byte(out), &result); err != nil {
-		b.Fatalf("iperf3: %v\n%s", err, out)
-	}
+	p.iperf(b, &result, "--udp", "--bitrate", "0", "--length", "64", "--time", "2")
 	sum := result.End.Sum
 	return (sum.Packets - sum.LostPackets) / sum.Seconds / 1000
 }

@@ -17,8 +17,8 @@ type pair struct {
 	address  string
 }
 
-// gigabits measures one TCP stream of two seconds.
-func (p pair) gigabits(b *testing.B) float64 {
+// iperf runs iperf3 from one end to the other and reads what it reports.
+func (p pair) iperf(b *testing.B, result any, args ...string) {
 	b.Helper()
 	run := func(place []string, args ...string) string {
 		b.Helper()
@@ -30,6 +30,15 @@ func (p pair) gigabits(b *testing.B) float64 {
 	}
 	run(p.to, "iperf3", "--server", "--one-off", "--daemon")
 	run(p.to, "sh", "-c", "for i in $(seq 200); do ss -Hltn 'sport = :5201' | grep -q . && exit 0; sleep 0.02; done; exit 1")
+	out := run(p.from, slices.Concat([]string{"iperf3", "--json", "--client", p.address}, args)...)
+	if err := json.Unmarshal([]byte(out), result); err != nil {
+		b.Fatalf("iperf3: %v\n%s", err, out)
+	}
+}
+
+// gigabits measures one TCP stream of two seconds.
+func (p pair) gigabits(b *testing.B) float64 {
+	b.Helper()
 	var result struct {
 		End struct {
 			SumReceived struct {
@@ -37,10 +46,7 @@ func (p pair) gigabits(b *testing.B) float64 {
 			} `json:"sum_received"`
 		} `json:"end"`
 	}
-	out := run(p.from, "iperf3", "--json", "--time", "2", "--client", p.address)
-	if err := json.Unmarshal([]byte(out), &result); err != nil {
-		b.Fatalf("iperf3: %v\n%s", err, out)
-	}
+	p.iperf(b, &result, "--time", "2")
 	return result.End.SumReceived.BitsPerSecond / 1e9
 }
 
