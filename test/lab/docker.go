@@ -93,8 +93,9 @@ func cgroupOf(dir string) string {
 	return "/contiv-lab" + strings.NewReplacer("/", "_", ":", "_").Replace(filepath.Clean(dir))
 }
 
-// removeCgroups removes what is left of the cgroups of a lab whose processes are gone.
-func removeCgroups(dir string) error {
+// removeCgroups removes what is left of a cgroup whose processes are gone, in every
+// hierarchy.
+func removeCgroups(cgroup string) error {
 	hierarchies, err := filepath.Glob("/sys/fs/cgroup/*")
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func removeCgroups(dir string) error {
 	var failed []error
 	for _, root := range append(hierarchies, "/sys/fs/cgroup") {
 		var all []string
-		top := filepath.Join(root, cgroupOf(dir))
+		top := filepath.Join(root, cgroup)
 		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
 				all = append(all, path)

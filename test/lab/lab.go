@@ -20,7 +20,7 @@ type Lab struct {
 	underlay *Host
 	hosts    []*Host
 	routers  []*Router
-	keys     kubeKeys // while it comes up
+	keys     kubeKeys // in the process that made it
 }
 
 // Up makes a lab and returns when every daemon is ready. When it fails, what was made
@@ -120,7 +120,7 @@ func Down(ctx context.Context, dir string) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := removeCgroups(dir); err != nil {
+	if err := removeCgroups(cgroupOf(dir)); err != nil {
 		return err
 	}
 	_, err = os.Stat(filepath.Join(dir, labFile))

@@ -41,7 +41,20 @@ func logPath(daemon string) string {
 }
 
 // startHost brings one host up: init, cables, Open vSwitch, daemons.
-func (l *Lab) startHost(ctx context.Context, h *Host) (err error) {
+func (l *Lab) startHost(ctx context.Context, h *Host) error {
+	if err := l.boot(ctx, h); err != nil {
+		return err
+	}
+	for _, d := range h.Daemons() {
+		if err := h.StartDaemon(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// boot starts a host's init and connects its cables; no daemon runs yet.
+func (l *Lab) boot(ctx context.Context, h *Host) (err error) {
 	config, err := l.hostConfig(h)
 	if err != nil {
 		return err
@@ -52,15 +65,7 @@ func (l *Lab) startHost(ctx context.Context, h *Host) (err error) {
 	if err := l.plug(h); err != nil {
 		return err
 	}
-	if err := h.configure(); err != nil {
-		return err
-	}
-	for _, d := range h.Daemons() {
-		if err := h.StartDaemon(ctx, d); err != nil {
-			return err
-		}
-	}
-	return nil
+	return h.configure()
 }
 
 func (l *Lab) hostConfig(h *Host) (hostinit.Config, error) {

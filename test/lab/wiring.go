@@ -2,7 +2,9 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -173,7 +175,14 @@ func (h *Host) linkCNI() error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := os.Symlink("/opt/contiv/bin/contivk8s", filepath.Join(dir, "contivk8s")); err != nil {
+	link := func(target string) error {
+		err := os.Symlink(target, filepath.Join(dir, filepath.Base(target)))
+		if errors.Is(err, fs.ErrExist) { // from before the host was off
+			return nil
+		}
+		return err
+	}
+	if err := link("/opt/contiv/bin/contivk8s"); err != nil {
 		return err
 	}
 	reference, err := filepath.Glob("/usr/lib/cni/*")
@@ -181,7 +190,7 @@ func (h *Host) linkCNI() error {
 		return err
 	}
 	for _, path := range reference {
-		if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil {
+		if err := link(path); err != nil {
 			return err
 		}
 	}
