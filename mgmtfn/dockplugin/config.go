@@ -28,6 +28,9 @@ const (
 // DefaultGrace is longer than any container takes to start.
 const DefaultGrace = 2 * time.Minute
 
+// DefaultEngineGrace is longer than an Engine takes to restart.
+const DefaultEngineGrace = 30 * time.Second
+
 // Master is what is asked of netmaster.
 type Master interface {
 	AllocAddress(context.Context, masterapi.AllocAddressRequest) (masterapi.AllocAddressResponse, error)
@@ -84,5 +87,8 @@ type Config struct {
 	// Grace is for how long no container must be seen to have an endpoint before it is
 	// removed; 0 means DefaultGrace.
 	Grace time.Duration
-	Log   logrus.FieldLogger
+	// EngineGrace is for how long the Engine must be away before netmaster is told not to
+	// wait for its docker networks; 0 means DefaultEngineGrace.
+	EngineGrace time.Duration
+	Log         logrus.FieldLogger
 }

@@ -31,9 +31,11 @@ type directory struct {
 	pools   map[netip.Prefix]docknet.Place
 	step    uint64 // counts the calls that have changed local
 	changed chan struct{}
+	engine  presence
 
-	// records belongs to write.
-	records *delta.Map[string, docknet.Record]
+	// records and notedNoEngine, what the store holds, belong to run.
+	records       *delta.Map[string, docknet.Record]
+	notedNoEngine bool
 }
 
 type entry struct {
@@ -142,6 +144,24 @@ func (d *directory) replace(list map[string]docknet.Record, mark uint64) {
 	})
 }
 
+// presence is what is known of the host's Engine.
+type presence int
+
+const (
+	engineUnknown presence = iota // the store is right
+	engineThere
+	engineAway // for long
+)
+
+func (d *directory) setEngine(p presence) {
+	d.mu.Lock()
+	same := d.engine == p
+	d.mu.Unlock()
+	if !same {
+		d.alter(func() { d.engine = p })
+	}
+}
+
 // run keeps the directory and the store in step until ctx ends.
 func (d *directory) run(ctx context.Context) error {
 	done := make(chan struct{})
@@ -187,11 +207,15 @@ func (d *directory) load(ctx context.Context) error {
 	}
 	d.alter(func() {
 		for _, kv := range kvs {
+			id := strings.TrimPrefix(kv.Key, d.prefix())
+			if id == docknet.NoEngine {
+				d.notedNoEngine = true
+				continue
+			}
 			var r docknet.Record
 			if json.Unmarshal(kv.Value, &r) != nil || r.DocknetUUID == "" {
 				continue
 			}
-			id := strings.TrimPrefix(kv.Key, d.prefix())
 			d.records.SetActual(id, r)
 			if _, ok := d.local[id]; !ok {
 				d.local[id] = entry{r, d.step}
@@ -208,7 +232,18 @@ func (d *directory) write(ctx context.Context) error {
 	for id, e := range d.local {
 		want[id] = e.record
 	}
+	engine := d.engine
 	d.mu.Unlock()
+	if noEngine := engine == engineAway; engine != engineUnknown && noEngine != d.notedNoEngine {
+		op := objdb.Delete(d.prefix() + docknet.NoEngine)
+		if noEngine {
+			op = objdb.Put(d.prefix()+docknet.NoEngine, []byte("{}"))
+		}
+		if _, err := d.cfg.Store.Commit(ctx, objdb.Txn{Then: []objdb.Op{op}}); err != nil {
+			return fmt.Errorf("note whether there is a Docker Engine: %w", err)
+		}
+		d.notedNoEngine = noEngine
+	}
 	d.records.ReplaceDesired(want)
 	for c := range d.records.Pending() {
 		op := objdb.Delete(d.prefix() + c.Key)

@@ -19,6 +19,7 @@ type engineLoop struct {
 	kick       chan struct{}
 	networks   *networks
 	containers *containers
+	away       time.Time // since when the Engine does not answer; zero while it does
 }
 
 func newEngineLoop(s *Server) *engineLoop {
@@ -87,10 +88,28 @@ func (l *engineLoop) pass(ctx context.Context) error {
 	return l.containers.pass(ctx)
 }
 
+// answered notes whether the Engine answers. What netmaster has been told before, perhaps
+// by an agent that was here before this one, holds for the time of grace.
+func (l *engineLoop) answered(ok bool) {
+	grace := l.s.cfg.EngineGrace
+	if grace == 0 {
+		grace = DefaultEngineGrace
+	}
+	switch {
+	case ok:
+		l.away = time.Time{}
+		l.s.dir.setEngine(engineThere)
+	case l.away.IsZero():
+		l.away = time.Now()
+	case time.Since(l.away) >= grace:
+		l.s.dir.setEngine(engineAway)
+	}
+}
+
 // watch wakes the loop when something happens in the Engine.
 func (l *engineLoop) watch(ctx context.Context) {
 	said := false
-	const slowest = 5 * time.Second
+	const slowest = time.Second
 	pause := 250 * time.Millisecond
 	for ctx.Err() == nil {
 		err := l.s.cfg.Engine.Watch(ctx, func() {

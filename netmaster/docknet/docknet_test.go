@@ -241,8 +241,17 @@ func TestHosts(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+	put(records.HostRoot+"host1/"+records.NoEngine, struct{}{})
+	if err := patient.Settle(t.Context(), p); err != nil {
+		t.Errorf("a host that has lost its Engine: %v", err)
+	}
+	p3 := records.Place{Tenant: "default", Network: "net3"}
+	put(records.HostRoot+"host2/z", records.NewRecord(p3, dockerd.Network{ID: "z"}))
+	if err := patient.Settle(t.Context(), p3); err != nil { // host1 is not waited for
+		t.Errorf("a host without an Engine: %v", err)
+	}
 	hurried := docknet.Hosts{Store: store, Patience: time.Millisecond}
-	if err := hurried.Settle(t.Context(), records.Place{Tenant: "default", Network: "net3"}); err != nil {
+	if err := hurried.Settle(t.Context(), records.Place{Tenant: "default", Network: "net4"}); err != nil {
 		t.Errorf("agents that do not come: %v", err)
 	}
 }

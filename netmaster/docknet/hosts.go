@@ -11,8 +11,8 @@ import (
 	"github.com/contiv/netplugin/state/docknet"
 )
 
-// DefaultPatience is how long Hosts waits for agents. One without an Engine never makes
-// a docker network.
+// DefaultPatience is how long Hosts waits for agents: one whose Engine has just ended does
+// not make a docker network, and has not said so yet.
 const DefaultPatience = 2 * time.Second
 
 // Hosts waits for the agents, each of which makes the docker networks of its own Engine.
@@ -22,7 +22,8 @@ type Hosts struct {
 }
 
 // Settle waits until the Engine of every registered host has the docker network of a
-// place, or for as long as it is patient: agents make it when they can.
+// place, or for as long as it is patient: agents make it when they can. Hosts that have
+// no Engine are not waited for.
 func (h Hosts) Settle(ctx context.Context, p docknet.Place) error {
 	patience := h.Patience
 	if patience == 0 {
@@ -36,9 +37,12 @@ func (h Hosts) Settle(ctx context.Context, p docknet.Place) error {
 	}
 	for batch := range h.Store.Watch(ctx, docknet.HostRoot) {
 		for _, ev := range batch.Events {
-			host, _, _ := strings.Cut(strings.TrimPrefix(ev.KV.Key, docknet.HostRoot), "/")
+			host, id, _ := strings.Cut(strings.TrimPrefix(ev.KV.Key, docknet.HostRoot), "/")
+			if ev.Deleted {
+				continue
+			}
 			var r docknet.Record
-			if !ev.Deleted && json.Unmarshal(ev.KV.Value, &r) == nil && r.ID == p.Key() {
+			if id == docknet.NoEngine || json.Unmarshal(ev.KV.Value, &r) == nil && r.ID == p.Key() {
 				delete(missing, host)
 			}
 		}

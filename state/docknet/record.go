@@ -11,6 +11,9 @@ const (
 	Root = state.OperRoot + "docknet/"
 	// HostRoot holds those of one Engine: <host label>/<docker network id>.
 	HostRoot = state.OperRoot + "docknets/"
+	// NoEngine stands below HostRoot in the place of a docker network's id while a host has
+	// no Engine that answers: nobody waits for its docker networks.
+	NoEngine = "no-engine"
 )
 
 // Record is a docker network and its place.
