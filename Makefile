@@ -16,12 +16,15 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build test test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes test-k8s fmt install install-files clean help
+.PHONY: build image test test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes test-k8s fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
 	@mkdir -p $(BIN)
 	$(GO) build -ldflags "$$(scripts/version-flags)" -o $(BIN)/ ./cmd/... ./test/lab/contiv-lab
+
+image: build ## make the container image, without a container engine, as dist/contiv-netplugin.tar
+	$(GO) run ./scripts/image
 
 test: deps consul build ## run all tests (as root), in less than 30 minutes
 	$(GO) run ./scripts/gotest -alone /test/ -p $(JOBS) -timeout 25m $(PACKAGES)

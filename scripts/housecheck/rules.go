@@ -20,6 +20,7 @@ var mayImport = map[string][]string{
 	"objdb":       {"utils"},
 	"libopenflow": {},
 	"utils":       {},
+	"install":     {"utils"},
 }
 
 // everywhere are the folders that may import anything, and end and sleep as they

@@ -1,16 +1,15 @@
 package lab
 
 import (
-	"archive/tar"
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -19,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/contiv/netplugin/install/image"
 	"github.com/contiv/netplugin/test/lab/hostinit"
 )
 
@@ -172,84 +172,32 @@ func (h *Host) makeCgroups() error {
 	return nil
 }
 
-// writeImages writes an archive as docker save does, of images with nothing but
-// busybox.
-func (h *Host) writeImages(path string) error {
-	layer, err := busyboxLayer()
+// writeImages writes an archive of images with nothing but busybox.
+func (h *Host) writeImages(path string) (err error) {
+	root := &image.Tree{}
+	for _, dir := range []string{"dev", "proc", "root", "sys", "tmp"} {
+		root.Dir(dir, 0o755)
+	}
+	root.Text("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n", 0o644)
+	if err := root.Program("/bin/busybox"); err != nil {
+		return err
+	}
+	for _, name := range applets() {
+		root.Link("bin/"+name, "busybox")
+	}
+	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	sum := fmt.Sprintf("%x", sha256.Sum256(layer))
-	files := map[string][]byte{sum + "/layer.tar": layer}
-	type entry struct {
-		Config           string
-		RepoTags, Layers []string
-	}
-	var manifest []entry
-	for name, command := range map[string][]string{KubeImage: {"/bin/sh"}, pauseImage: {"/bin/sleep", "1000000000"}} {
-		config, err := json.Marshal(map[string]any{
-			"architecture": "amd64", "os": "linux", "created": "1970-01-01T00:00:00Z",
-			"config": map[string]any{"Cmd": command, "Env": []string{"PATH=/bin"}},
-			"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + sum}},
-		})
-		if err != nil {
-			return err
-		}
-		file := fmt.Sprintf("%x.json", sha256.Sum256(config))
-		files[file] = config
-		manifest = append(manifest, entry{file, []string{name}, []string{sum + "/layer.tar"}})
-	}
-	if files["manifest.json"], err = json.Marshal(manifest); err != nil {
-		return err
-	}
-	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	for name, content := range files {
-		if err := addFile(w, name, 0o644, content); err != nil {
-			return err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return os.WriteFile(path, archive.Bytes(), 0o644)
+	env := []string{"PATH=/bin"}
+	return errors.Join(image.WriteArchive(
+		f, root,
+		image.Image{Name: KubeImage, Cmd: []string{"/bin/sh"}, Env: env},
+		image.Image{Name: pauseImage, Cmd: []string{"/bin/sleep", "1000000000"}, Env: env},
+	), f.Close())
 }
 
 // applets are the names under which busybox is found in the images.
 func applets() []string {
 	return strings.Fields("sh sleep cat echo ls ip ping nc wget httpd nslookup hostname env true false seq grep awk sed head tr mkdir touch rm ps kill test")
-}
-
-func busyboxLayer() ([]byte, error) {
-	binary, err := os.ReadFile("/bin/busybox")
-	if err != nil {
-		return nil, err
-	}
-	var layer bytes.Buffer
-	w := tar.NewWriter(&layer)
-	for _, dir := range []string{"bin/", "etc/", "tmp/", "proc/", "sys/", "dev/", "root/"} {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755}); err != nil {
-			return nil, err
-		}
-	}
-	if err := addFile(w, "bin/busybox", 0o755, binary); err != nil {
-		return nil, err
-	}
-	if err := addFile(w, "etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\n")); err != nil {
-		return nil, err
-	}
-	for _, name := range applets() {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox", Mode: 0o777}); err != nil {
-			return nil, err
-		}
-	}
-	return layer.Bytes(), w.Close()
-}
-
-func addFile(w *tar.Writer, name string, mode int64, content []byte) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(content))}); err != nil {
-		return err
-	}
-	_, err := w.Write(content)
-	return err
 }
