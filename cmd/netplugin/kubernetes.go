@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/attachment"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin"
-	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/kubeapi"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/nodesetup"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/services"
@@ -77,7 +77,7 @@ func (o *options) guards() bool { return o.network.Mode == "kubernetes" }
 // kubernetes is what the agent has to do with an API server; nil when there is none. Its
 // methods may be called on nil.
 type kubernetes struct {
-	place    func(context.Context, cniapi.PodRequest) (k8splugin.Place, error)
+	place    func(context.Context, attachment.Pod) (attachment.Place, error)
 	services *services.Watcher     // nil: somebody else leads to Services
 	policies *k8spolicy.Controller // nil: there are none
 }
@@ -120,7 +120,7 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 	return k, err
 }
 
-func (k *kubernetes) placer() func(context.Context, cniapi.PodRequest) (k8splugin.Place, error) {
+func (k *kubernetes) placer() func(context.Context, attachment.Pod) (attachment.Place, error) {
 	if k == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (k *kubernetes) placer() func(context.Context, cniapi.PodRequest) (k8splugi
 }
 
 // guards holds pods to network policies; nil without an API server.
-func (k *kubernetes) guards() k8splugin.Guards {
+func (k *kubernetes) guards() attachment.Guards {
 	if k == nil || k.policies == nil {
 		return nil
 	}

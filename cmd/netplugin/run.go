@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/drivers/ovsd"
+	"github.com/contiv/netplugin/mgmtfn/attachment"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin"
 	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/netplugin/cluster"
@@ -141,9 +142,11 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		g.Go(func() error { return kube.Run(ctx) })
 	}
 	if o.runsCNI() {
-		cni := k8splugin.NewServer(k8splugin.Config{
+		attacher := attachment.New(attachment.Config{
 			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Guards: kube.guards(), Log: log.WithField("part", "cni"),
 		})
+		g.Go(func() error { return ended(ctx, attacher.Run(ctx)) })
+		cni := k8splugin.NewServer(attacher)
 		g.Go(func() error { return cni.Run(ctx, o.cniSocket) })
 		g.Go(func() error { return o.setUpNode(ctx, checks, log) })
 	} else {

@@ -17,7 +17,7 @@ func TestKubernetesDefectTable(t *testing.T) {
 	}
 	known := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	for _, dir := range []string{"mgmtfn/k8splugin", "netmaster/api", "install/k8s", "test/kubernetes"} {
+	for _, dir := range []string{"mgmtfn/attachment", "mgmtfn/k8splugin", "netmaster/api", "install/k8s", "test/kubernetes"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ os.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err

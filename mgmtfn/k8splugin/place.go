@@ -12,20 +12,12 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
+	"github.com/contiv/netplugin/mgmtfn/attachment"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Labels and annotations of a pod, or of its namespace for all pods in it, that say
-// where a pod belongs.
-const (
-	labelTenant  = "io.contiv.tenant"
-	labelNetwork = "io.contiv.network"
-	labelGroup   = "io.contiv.net-group"
-)
-
 // NewPlacer returns a function that finds a pod's place by asking the API server.
-func NewPlacer(api *rest.Config) (func(context.Context, cniapi.PodRequest) (Place, error), error) {
+func NewPlacer(api *rest.Config) (func(context.Context, attachment.Pod) (attachment.Place, error), error) {
 	cfg := rest.CopyConfig(api)
 	cfg.Timeout = 10 * time.Second
 	// Labels and UID are all that is needed.
@@ -33,8 +25,8 @@ func NewPlacer(api *rest.Config) (func(context.Context, cniapi.PodRequest) (Plac
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "client of the API server: %w", err)
 	}
-	return func(ctx context.Context, req cniapi.PodRequest) (Place, error) {
-		return podPlace(ctx, client, req)
+	return func(ctx context.Context, want attachment.Pod) (attachment.Place, error) {
+		return podPlace(ctx, client, want)
 	}, nil
 }
 
@@ -45,31 +37,31 @@ var (
 
 // podPlace reads the labels of the very pod the call is about, for a pod of the same
 // name but another UID is not it, and those of its namespace.
-func podPlace(ctx context.Context, api metadata.Interface, req cniapi.PodRequest) (Place, error) {
+func podPlace(ctx context.Context, api metadata.Interface, want attachment.Pod) (attachment.Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	var pod, namespace *metav1.PartialObjectMetadata
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		pod, err = api.Resource(pods).Namespace(req.Namespace).Get(ctx, req.Name, metav1.GetOptions{})
-		return unanswered("pod "+req.Namespace+"/"+req.Name, err)
+		pod, err = api.Resource(pods).Namespace(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
+		return unanswered("pod "+want.Namespace+"/"+want.Name, err)
 	})
 	g.Go(func() (err error) {
-		namespace, err = api.Resource(namespaces).Get(ctx, req.Namespace, metav1.GetOptions{})
-		return unanswered("namespace "+req.Namespace, err)
+		namespace, err = api.Resource(namespaces).Get(ctx, want.Namespace, metav1.GetOptions{})
+		return unanswered("namespace "+want.Namespace, err)
 	})
 	if err := g.Wait(); err != nil {
-		return Place{}, err
+		return attachment.Place{}, err
 	}
-	if req.PodUID != "" && string(pod.UID) != req.PodUID {
-		return Place{}, errs.New(errs.Conflict, "pod %s/%s has UID %s now, the call is for %s", req.Namespace, req.Name, pod.UID, req.PodUID)
+	if want.UID != "" && string(pod.UID) != want.UID {
+		return attachment.Place{}, errs.New(errs.Conflict, "pod %s/%s has UID %s now, the call is for %s", want.Namespace, want.Name, pod.UID, want.UID)
 	}
 	own, all := placeIn(pod), placeIn(namespace)
 	if all.Tenant != "" && own.Tenant != "" && own.Tenant != all.Tenant {
-		return Place{}, errs.New(errs.Invalid, "pod %s/%s asks for tenant %s, but its namespace belongs to tenant %s: remove %s from the pod",
-			req.Namespace, req.Name, own.Tenant, all.Tenant, labelTenant)
+		return attachment.Place{}, errs.New(errs.Invalid, "pod %s/%s asks for tenant %s, but its namespace belongs to tenant %s: remove %s from the pod",
+			want.Namespace, want.Name, own.Tenant, all.Tenant, attachment.LabelTenant)
 	}
-	return own.or(all), nil
+	return or(own, all), nil
 }
 
 // unanswered says what is wrong when the API server does not tell of an object.
@@ -86,19 +78,19 @@ func unanswered(object string, err error) error {
 }
 
 // placeIn reads what an object says itself. A label has precedence over an annotation.
-func placeIn(o *metav1.PartialObjectMetadata) Place {
+func placeIn(o *metav1.PartialObjectMetadata) attachment.Place {
 	say := func(key string) string {
 		if v := o.Labels[key]; v != "" {
 			return v
 		}
 		return o.Annotations[key]
 	}
-	return Place{Tenant: say(labelTenant), Network: say(labelNetwork), Group: say(labelGroup)}
+	return attachment.Labelled(say)
 }
 
-// or fills in what p does not say. A group belongs to a network: that of others is
-// nothing for a pod which chooses its network.
-func (p Place) or(others Place) Place {
+// or fills in from others what p does not say. A group belongs to a network: that of
+// others is nothing for a pod which chooses its network.
+func or(p, others attachment.Place) attachment.Place {
 	if p.Tenant == "" {
 		p.Tenant = others.Tenant
 	}

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
+	"github.com/contiv/netplugin/mgmtfn/attachment"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -52,45 +52,48 @@ func TestPlaces(t *testing.T) {
 	}
 	labels := func(tenant, network, group string) map[string]string {
 		all := map[string]string{}
-		for key, value := range map[string]string{labelTenant: tenant, labelNetwork: network, labelGroup: group} {
+		for key, value := range map[string]string{attachment.LabelTenant: tenant, attachment.LabelNetwork: network, attachment.LabelGroup: group} {
 			if value != "" {
 				all[key] = value
 			}
 		}
 		return all
 	}
-	req := cniapi.PodRequest{Name: "web-0", Namespace: "shop", PodUID: "u-1"}
+	place := func(tenant, network, group string) attachment.Place {
+		return attachment.Place{Tenant: tenant, Network: network, Group: group}
+	}
+	req := attachment.Pod{Name: "web-0", Namespace: "shop", UID: "u-1"}
 	for _, c := range []struct {
 		name           string
 		pod, namespace meta
-		want           Place
+		want           attachment.Place
 		fails          string
 	}{
-		{name: "nothing is said", want: Place{}},
-		{name: "labels of the pod", pod: meta{Labels: labels("blue", "net1", "web")}, want: Place{"blue", "net1", "web"}},
-		{name: "annotations of the pod", pod: meta{Annotations: labels("blue", "net1", "web")}, want: Place{"blue", "net1", "web"}},
+		{name: "nothing is said", want: attachment.Place{}},
+		{name: "labels of the pod", pod: meta{Labels: labels("blue", "net1", "web")}, want: place("blue", "net1", "web")},
+		{name: "annotations of the pod", pod: meta{Annotations: labels("blue", "net1", "web")}, want: place("blue", "net1", "web")},
 		{
 			name: "labels go before annotations", pod: meta{Labels: labels("", "net2", ""), Annotations: labels("blue", "net1", "")},
-			want: Place{"blue", "net2", ""},
+			want: place("blue", "net2", ""),
 		},
-		{name: "labels of the namespace", namespace: meta{Labels: labels("blue", "net1", "web")}, want: Place{"blue", "net1", "web"}},
+		{name: "labels of the namespace", namespace: meta{Labels: labels("blue", "net1", "web")}, want: place("blue", "net1", "web")},
 		{
 			name: "a group of the pod in the namespace's network", pod: meta{Labels: labels("", "", "db")}, namespace: meta{Labels: labels("blue", "net1", "web")},
-			want: Place{"blue", "net1", "db"},
+			want: place("blue", "net1", "db"),
 		},
 		{
 			name: "a network of the pod is without the namespace's group", pod: meta{Labels: labels("", "net2", "")}, namespace: meta{Labels: labels("blue", "net1", "web")},
-			want: Place{"blue", "net2", ""},
+			want: place("blue", "net2", ""),
 		},
 		{
 			name: "a pod chooses its tenant where the namespace does not", pod: meta{Labels: labels("red", "", "")}, namespace: meta{Labels: labels("", "net1", "")},
-			want: Place{"red", "net1", ""},
+			want: place("red", "net1", ""),
 		},
 		{
 			name: "the namespace's tenant stands", pod: meta{Labels: labels("red", "", "")}, namespace: meta{Labels: labels("blue", "", "")},
 			fails: "remove io.contiv.tenant from the pod",
 		},
-		{name: "the same tenant is no conflict", pod: meta{Labels: labels("blue", "", "")}, namespace: meta{Labels: labels("blue", "", "")}, want: Place{Tenant: "blue"}},
+		{name: "the same tenant is no conflict", pod: meta{Labels: labels("blue", "", "")}, namespace: meta{Labels: labels("blue", "", "")}, want: attachment.Place{Tenant: "blue"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api.pod, api.namespace = c.pod, c.namespace
@@ -107,7 +110,7 @@ func TestPlaces(t *testing.T) {
 			}
 		})
 	}
-	req.PodUID = "u-0" // the pod of that name is another one by now
+	req.UID = "u-0" // the pod of that name is another one by now
 	if _, err := placer(t.Context(), req); !errs.Is(err, errs.Conflict) {
 		t.Errorf("error %v", err)
 	}
@@ -116,27 +119,5 @@ func TestPlaces(t *testing.T) {
 		if _, err := placer(t.Context(), req); !errs.Is(err, kind) {
 			t.Errorf("status %d: error %v, expected kind %s", code, err, kind)
 		}
-	}
-}
-
-// What is missing is named together with the command that makes it.
-func TestMissingPlaces(t *testing.T) {
-	w := newWorld(t)
-	a := newAttacher(Config{Agent: w})
-	gone := errs.New(errs.NotFound, "key not found")
-	known := Place{Tenant: w.network.Tenant, Network: w.network.Name, Group: "web"}
-	for _, c := range []struct {
-		place Place
-		want  string
-	}{
-		{Place{Tenant: "blue", Network: "net9"}, "network net9 of tenant blue not found, create it with: netctl net create -t blue -s SUBNET -g GATEWAY net9: key not found"},
-		{known, "group web of tenant " + known.Tenant + " not found, create it with: netctl group create -t " + known.Tenant + " " + known.Network + " web: key not found"},
-	} {
-		if err := a.missing(gone, c.place); err.Error() != c.want || !errs.Is(err, errs.NotFound) {
-			t.Errorf("%+v: %v, expected %s", c.place, err, c.want)
-		}
-	}
-	if err := a.missing(nil, known); err != nil {
-		t.Errorf("error %v out of none", err)
 	}
 }

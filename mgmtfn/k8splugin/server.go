@@ -3,19 +3,15 @@ package k8splugin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/attachment"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 	"github.com/contiv/netplugin/mgmtfn/socket"
-	"github.com/contiv/netplugin/utils/errs"
 )
 
 // Limits of one call: its body in bytes, and its duration. A runtime that is told soon
@@ -27,13 +23,11 @@ const (
 )
 
 // Server serves the CNI socket. Create it with NewServer.
-type Server struct {
-	cfg Config
-	at  *attacher
-}
+type Server struct{ at *attachment.Attacher }
 
-// NewServer makes a server; it serves nothing before Run.
-func NewServer(cfg Config) *Server { return &Server{cfg: cfg, at: newAttacher(cfg)} }
+// NewServer makes a server on an attacher, which somebody else runs. It serves nothing
+// before Run.
+func NewServer(at *attachment.Attacher) *Server { return &Server{at: at} }
 
 // Run listens on a unix socket until ctx ends, then lets calls that run finish.
 func (s *Server) Run(ctx context.Context, path string) error {
@@ -42,47 +36,64 @@ func (s *Server) Run(ctx context.Context, path string) error {
 		return fmt.Errorf("listen for CNI calls: %w", err)
 	}
 	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.at.pending.Run(gctx) })
-	g.Go(func() error { return s.at.collect(gctx) })
-	g.Go(func() error { return socket.Serve(gctx, l, srv, 5*time.Second) })
-	if err := g.Wait(); ctx.Err() == nil {
-		return err
-	}
-	return nil
+	return socket.Serve(ctx, l, srv, 5*time.Second)
 }
 
 // Handler returns the routes.
 func (s *Server) Handler() http.Handler {
+	at := s.at
 	mux := http.NewServeMux()
 	handle(mux, cniapi.PathAddPod, addTimeout, func(ctx context.Context, req cniapi.PodRequest) (cniapi.PodReply, error) {
-		return s.at.add(ctx, normalise(req))
+		res, err := at.Add(ctx, wanted(req))
+		return reply(res), err
 	})
 	handle(mux, cniapi.PathDelPod, callTimeout, func(ctx context.Context, req cniapi.PodRequest) (cniapi.PodReply, error) {
-		req = normalise(req)
-		return cniapi.PodReply{EndpointID: endpointName(req.ContainerID, req.IfName)}, s.at.del(ctx, req)
+		gone := wanted(req)
+		return cniapi.PodReply{EndpointID: attachment.Name(gone.ContainerID, gone.IfName)}, at.Delete(ctx, gone.ContainerID, gone.IfName)
 	})
 	handle(mux, cniapi.PathCheckPod, callTimeout, func(ctx context.Context, req cniapi.PodRequest) (cniapi.PodReply, error) {
-		return cniapi.PodReply{}, s.at.check(ctx, normalise(req))
+		return cniapi.PodReply{}, at.Check(ctx, wanted(req))
 	})
 	handle(mux, cniapi.PathStatus, callTimeout, func(context.Context, struct{}) (cniapi.PodReply, error) {
-		return cniapi.PodReply{}, s.status()
+		return cniapi.PodReply{}, at.Status()
 	})
 	handle(mux, cniapi.PathGC, callTimeout, func(ctx context.Context, req cniapi.GCRequest) (cniapi.PodReply, error) {
-		return cniapi.PodReply{}, s.at.gc(ctx, req)
+		var keep []attachment.ID
+		for _, v := range req.ValidAttachments {
+			keep = append(keep, attachment.ID(v))
+		}
+		return cniapi.PodReply{}, at.Keep(ctx, keep)
 	})
 	return mux
 }
 
-// normalise fills in what older peers leave out.
-func normalise(req cniapi.PodRequest) cniapi.PodRequest {
-	if req.ContainerID == "" {
-		req.ContainerID = req.InfraContainerID
+// wanted is what a request asks for; older peers leave some of it out.
+func wanted(req cniapi.PodRequest) attachment.Request {
+	r := attachment.Request{
+		ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, CommonName: req.Name, MTU: req.MTU,
+		Place: attachment.Place{Tenant: req.Tenant, Network: req.Network, Group: req.Group},
 	}
-	if req.IfName == "" {
-		req.IfName = "eth0"
+	if r.ContainerID == "" {
+		r.ContainerID = req.InfraContainerID
 	}
-	return req
+	if r.IfName == "" {
+		r.IfName = "eth0"
+	}
+	if req.Name != "" {
+		r.Pod = attachment.Pod{Namespace: req.Namespace, Name: req.Name, UID: req.PodUID}
+	}
+	return r
+}
+
+func reply(res attachment.Result) cniapi.PodReply {
+	r := cniapi.PodReply{
+		EndpointID: res.Name, MAC: res.MAC, MTU: res.MTU, HostIntf: res.HostPort,
+		IPAddress: res.IPv4, IPv6Address: res.IPv6, Gateway: res.Gateway4, IPv6Gateway: res.Gateway6,
+	}
+	for _, rt := range res.Routes {
+		r.Routes = append(r.Routes, cniapi.Route(rt))
+	}
+	return r
 }
 
 func handle[T any](mux *http.ServeMux, path string, limit time.Duration, serve func(context.Context, T) (cniapi.PodReply, error)) {
@@ -111,13 +122,21 @@ func handle[T any](mux *http.ServeMux, path string, limit time.Duration, serve f
 	})
 }
 
+// texts are the original's words for a step that failed.
+var texts = map[attachment.Step]string{
+	attachment.StepRequest:   "Error creating EP",
+	attachment.StepPlace:     "Error getting labels",
+	attachment.StepEndpoint:  "Error creating EP",
+	attachment.StepNetns:     "Error moving to netns",
+	attachment.StepInterface: "Error setting interface attributes",
+	attachment.StepRoutes:    "Error setting default gateway",
+	attachment.StepSwitch:    "the switch is not ready",
+	attachment.StepAgent:     "the agent is not ready",
+}
+
 func failure(err error) cniapi.PodReply {
-	r := cniapi.PodReply{Result: 1, ErrCode: cniapi.CodeEndpoint, ErrMsg: "Contiv:" + msgEndpoint, ErrInfo: "Err: " + oneLine(err)}
-	var c *codedError
-	if errors.As(err, &c) {
-		r.ErrCode, r.ErrMsg = c.code, "Contiv:"+c.msg
-	}
-	return r
+	f := attachment.FailureOf(err)
+	return cniapi.PodReply{Result: 1, ErrCode: f.Code, ErrMsg: "Contiv:" + texts[f.Step], ErrInfo: "Err: " + oneLine(err)}
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
@@ -126,51 +145,4 @@ func answer(w http.ResponseWriter, status int, reply cniapi.PodReply) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(reply)
-}
-
-// status says whether ADD can work (CNI STATUS).
-func (s *Server) status() error {
-	if err := s.cfg.Ports.Ready(); err != nil {
-		return &codedError{cniapi.CodeLimited, "the switch is not ready", err}
-	}
-	if err := s.cfg.Agent.Ready(); err != nil {
-		return &codedError{cniapi.CodeNotAvailable, "the agent is not ready", err}
-	}
-	return nil
-}
-
-// check verifies an attachment (CNI CHECK).
-func (a *attacher) check(ctx context.Context, req cniapi.PodRequest) error {
-	name := endpointName(req.ContainerID, req.IfName)
-	for _, rec := range a.cfg.Agent.LocalEndpoints() {
-		if rec.EndpointID != name {
-			continue
-		}
-		port, ok := a.portOf(rec.ID)
-		if !ok {
-			return coded(cniapi.CodeInterface, msgInterface, fmt.Errorf("endpoint %s has no port in the switch", rec.ID))
-		}
-		n, err := a.cfg.Agent.Network(ctx, rec.NetID)
-		if err != nil {
-			return coded(cniapi.CodeEndpoint, msgEndpoint, err)
-		}
-		ifc, err := containerInterface(req, rec, n, port)
-		if err != nil {
-			return coded(cniapi.CodeEndpoint, msgEndpoint, err)
-		}
-		if err := ifc.verify(); err != nil {
-			return err
-		}
-		return coded(cniapi.CodeEndpoint, msgEndpoint, a.cfg.Ports.Realised(ctx, rec.ID))
-	}
-	return coded(cniapi.CodeEndpoint, msgEndpoint, errs.New(errs.NotFound, "container %s has no endpoint on host %s", req.ContainerID, a.cfg.HostLabel))
-}
-
-func (a *attacher) portOf(endpointID string) (drivers.Port, bool) {
-	for _, at := range a.cfg.Ports.Attachments() {
-		if at.EndpointID == endpointID {
-			return at.Port, true
-		}
-	}
-	return drivers.Port{}, false
 }

@@ -15,23 +15,6 @@ const (
 	PathGC       = "/ContivCNI.GC"
 )
 
-// Codes of errors: those of the CNI specification, and Contiv's own from 100 on.
-const (
-	CodeInvalidEnv    = 4
-	CodeIO            = 5
-	CodeDecode        = 6
-	CodeInvalidConfig = 7
-	CodeTryLater      = 11
-	CodeNotAvailable  = 50 // STATUS: cannot serve ADD
-	CodeLimited       = 51 // STATUS: existing containers are affected too
-	CodePodLookup     = 100
-	CodeEndpoint      = 101
-	CodeNetns         = 102
-	CodeInterface     = 103
-	CodeRoutes        = 104
-	CodeExhausted     = 105
-)
-
 // PodRequest describes an attachment.
 type PodRequest struct {
 	Name             string `json:"K8S_POD_NAME,omitempty"`

@@ -15,6 +15,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
 
+	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 )
 
@@ -105,8 +106,8 @@ func (p *Plugin) Status(args *skel.CmdArgs) error {
 	}
 	_, err = call(conf.Socket, cniapi.PathStatus, otherTimeout, struct{}{})
 	var ce *types.Error
-	if errors.As(err, &ce) && ce.Code == cniapi.CodeTryLater {
-		ce.Code = cniapi.CodeNotAvailable
+	if errors.As(err, &ce) && ce.Code == cni.CodeTryLater {
+		ce.Code = cni.CodeNotAvailable
 	}
 	return err
 }
@@ -183,12 +184,12 @@ func call(socket, path string, timeout time.Duration, req any) (cniapi.PodReply,
 	}}
 	resp, err := client.Post("http://localhost"+path, "application/json", bytes.NewReader(body))
 	if err != nil {
-		return cniapi.PodReply{}, types.NewError(cniapi.CodeTryLater, "Contiv:the agent does not answer on "+socket+"; is netplugin running?", err.Error())
+		return cniapi.PodReply{}, types.NewError(cni.CodeTryLater, "Contiv:the agent does not answer on "+socket+"; is netplugin running?", err.Error())
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxReply))
 	if err != nil {
-		return cniapi.PodReply{}, types.NewError(cniapi.CodeTryLater, "Contiv:the agent's answer broke off", err.Error())
+		return cniapi.PodReply{}, types.NewError(cni.CodeTryLater, "Contiv:the agent's answer broke off", err.Error())
 	}
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusInternalServerError:

@@ -1,4 +1,4 @@
-package k8splugin
+package attachment
 
 import (
 	"context"
@@ -7,37 +7,50 @@ import (
 	"os"
 	"time"
 
-	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/contiv/netplugin/state"
 )
 
 // collectInterval is how often endpoints are compared with what is attached.
 const collectInterval = 5 * time.Minute
 
-// gc removes every attachment of this host that the runtime does not list (CNI GC). It
+// ID names one attachment.
+type ID struct{ ContainerID, IfName string }
+
+// Keep removes every attachment of this host that is not among those (CNI GC). Ports
+// without namespace are not its business: their runtime moves interfaces itself. It
 // goes on after a failure and reports them together.
-func (a *attacher) gc(ctx context.Context, req cniapi.GCRequest) error {
-	valid := map[cniapi.Attachment]bool{}
-	for _, v := range req.ValidAttachments {
+func (a *Attacher) Keep(ctx context.Context, those []ID) error {
+	valid := map[ID]bool{}
+	for _, v := range those {
 		valid[v] = true
 	}
 	var failed []error
 	for _, at := range a.cfg.Ports.Attachments() {
-		key := cniapi.Attachment{ContainerID: at.ContainerID, IfName: at.IfName}
-		if at.ContainerID == "" || valid[key] {
+		if at.ContainerID == "" || at.Netns == "" || valid[ID{at.ContainerID, at.IfName}] {
 			continue
 		}
-		if err := a.del(ctx, cniapi.PodRequest{ContainerID: at.ContainerID, IfName: at.IfName}); err != nil {
+		if err := a.Delete(ctx, at.ContainerID, at.IfName); err != nil {
 			failed = append(failed, fmt.Errorf("%s %s: %w", at.ContainerID, at.IfName, err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
+// Run tells netmaster what it could not be told, and collects what a crash has left
+// behind, until ctx ends.
+func (a *Attacher) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return a.pending.Run(ctx) })
+	g.Go(func() error { return a.collect(ctx) })
+	return g.Wait()
+}
+
 // collect removes, from time to time, what a crash has left behind: endpoints of this
 // host that no port stands for, and ports whose container has gone. Both must be found
 // so twice in a row: an endpoint exists a moment before its port does.
-func (a *attacher) collect(ctx context.Context) error {
+func (a *Attacher) collect(ctx context.Context) error {
 	suspects := map[string]bool{}
 	tick := time.NewTicker(collectInterval)
 	defer tick.Stop()
@@ -56,7 +69,7 @@ func (a *attacher) collect(ctx context.Context) error {
 
 // collectOnce removes what was suspected before and still is, and returns what is
 // suspected now.
-func (a *attacher) collectOnce(ctx context.Context, suspects map[string]bool) map[string]bool {
+func (a *Attacher) collectOnce(ctx context.Context, suspects map[string]bool) map[string]bool {
 	now := map[string]bool{}
 	for id, orphan := range a.orphans() {
 		if !suspects[id] {
@@ -65,6 +78,10 @@ func (a *attacher) collectOnce(ctx context.Context, suspects map[string]bool) ma
 		}
 		release, err := a.turns.Lock(ctx, orphan.name)
 		if err != nil {
+			continue
+		}
+		if _, still := a.orphans()[id]; !still { // attached, or gone, while waiting
+			release()
 			continue
 		}
 		if err := a.remove(ctx, orphan.Place, orphan.name); err != nil {
@@ -79,7 +96,7 @@ func (a *attacher) collectOnce(ctx context.Context, suspects map[string]bool) ma
 }
 
 // orphans lists endpoints of containers that are not there.
-func (a *attacher) orphans() map[string]placedName {
+func (a *Attacher) orphans() map[string]placedName {
 	out := map[string]placedName{}
 	attached := map[string]bool{}
 	for _, at := range a.cfg.Ports.Attachments() {

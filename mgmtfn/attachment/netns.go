@@ -1,4 +1,4 @@
-package k8splugin
+package attachment
 
 import (
 	"errors"
@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/drivers"
-	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
@@ -34,7 +33,7 @@ type route struct {
 	gw  netip.Addr
 }
 
-func containerInterface(req cniapi.PodRequest, rec state.Endpoint, n drivers.Network, port drivers.Port) (*iface, error) {
+func containerInterface(req Request, rec state.Endpoint, n drivers.Network, port drivers.Port) (*iface, error) {
 	mac, err := net.ParseMAC(rec.MacAddress)
 	if err != nil {
 		return nil, errs.New(errs.Internal, "endpoint %s: %w", rec.ID, err)
@@ -91,15 +90,15 @@ func unspecified(like netip.Addr) netip.Addr {
 func (c *iface) configure() error {
 	container, err := ns.GetNS(c.netns)
 	if err != nil {
-		return coded(cniapi.CodeNetns, msgNetns, fmt.Errorf("network namespace %s: %w", c.netns, err))
+		return failed(StepNetns, fmt.Errorf("network namespace %s: %w", c.netns, err))
 	}
 	defer container.Close()
 	return container.Do(func(ns.NetNS) error {
 		link, err := c.settle()
 		if err != nil {
-			return coded(cniapi.CodeInterface, msgInterface, err)
+			return failed(StepInterface, err)
 		}
-		return coded(cniapi.CodeRoutes, msgRoutes, c.addRoutes(link))
+		return failed(StepRoutes, c.addRoutes(link))
 	})
 }
 
@@ -184,25 +183,25 @@ func ipNet(p netip.Prefix) *net.IPNet {
 func (c *iface) verify() error {
 	container, err := ns.GetNS(c.netns)
 	if err != nil {
-		return coded(cniapi.CodeNetns, msgNetns, fmt.Errorf("network namespace %s: %w", c.netns, err))
+		return failed(StepNetns, fmt.Errorf("network namespace %s: %w", c.netns, err))
 	}
 	defer container.Close()
 	return container.Do(func(ns.NetNS) error {
 		link, err := netlink.LinkByName(c.name)
 		if err != nil {
-			return coded(cniapi.CodeInterface, msgInterface, fmt.Errorf("the container has no interface %s", c.name))
+			return failed(StepInterface, fmt.Errorf("the container has no interface %s", c.name))
 		}
 		if have := link.Attrs().HardwareAddr.String(); have != c.mac.String() {
-			return coded(cniapi.CodeInterface, msgInterface, fmt.Errorf("interface %s has address %s, expected %s", c.name, have, c.mac))
+			return failed(StepInterface, fmt.Errorf("interface %s has address %s, expected %s", c.name, have, c.mac))
 		}
 		for _, p := range c.addrs {
 			if !hasAddr(link, p) {
-				return coded(cniapi.CodeInterface, msgInterface, fmt.Errorf("interface %s lacks the address %s", c.name, p))
+				return failed(StepInterface, fmt.Errorf("interface %s lacks the address %s", c.name, p))
 			}
 		}
 		for _, r := range c.routes {
 			if !hasRoute(link, r) {
-				return coded(cniapi.CodeRoutes, msgRoutes, fmt.Errorf("the route %s via %s is missing", r.dst, r.gw))
+				return failed(StepRoutes, fmt.Errorf("the route %s via %s is missing", r.dst, r.gw))
 			}
 		}
 		return nil
@@ -247,24 +246,24 @@ func family(a netip.Addr) int {
 	return netlink.FAMILY_V6
 }
 
-// reply is what the runtime is told.
-func (c *iface) reply(rec state.Endpoint, port drivers.Port) cniapi.PodReply {
-	r := cniapi.PodReply{EndpointID: rec.EndpointID, MAC: rec.MacAddress, MTU: c.mtu, HostIntf: port.OVSName}
+// result tells of the attachment that c is the container's end of.
+func (c *iface) result(rec state.Endpoint, port drivers.Port) Result {
+	r := Result{Name: rec.EndpointID, MAC: rec.MacAddress, MTU: c.mtu, HostPort: port.OVSName}
 	for _, p := range c.addrs {
 		if p.Addr().Is4() {
-			r.IPAddress = p.String()
+			r.IPv4 = p.String()
 		} else {
-			r.IPv6Address = p.String()
+			r.IPv6 = p.String()
 		}
 	}
 	for _, rt := range c.routes {
-		out := cniapi.Route{Dst: rt.dst.String()}
+		out := Route{Dst: rt.dst.String()}
 		if rt.gw.IsValid() {
 			out.Gateway = rt.gw.String()
 			if rt.dst.Bits() == 0 && rt.gw.Is4() {
-				r.Gateway = out.Gateway
+				r.Gateway4 = out.Gateway
 			} else if rt.dst.Bits() == 0 {
-				r.IPv6Gateway = out.Gateway
+				r.Gateway6 = out.Gateway
 			}
 		}
 		r.Routes = append(r.Routes, out)

@@ -1,0 +1,195 @@
+// Package attachmenttest holds what an Attacher works with, for tests.
+package attachmenttest
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/vishvananda/netlink"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// World is netmaster, agent and driver in one: endpoints are kept in a map, ports are
+// real veth pairs whose names are unlike those of a real agent.
+type World struct {
+	Net drivers.Network // the only network
+
+	mu        sync.Mutex
+	endpoints map[string]state.Endpoint
+	ports     map[string]drivers.Attachment
+	failing   map[Call]error
+	next      int
+}
+
+// Call is what can be made to fail.
+type Call int
+
+// The calls; Ready stands for Realised as well.
+const (
+	Create Call = iota
+	Delete
+	Attach
+	Ready
+)
+
+// Fail has a call end with err from now on, nil for none.
+func (w *World) Fail(c Call, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failing[c] = err
+}
+
+func (w *World) failure(c Call) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failing[c]
+}
+
+// New makes a World with one network, net1 of tenant default; its ports go with the test.
+func New(t testing.TB) *World {
+	w := &World{
+		Net: drivers.Network{
+			ID: "net1.default", Tenant: "default", Name: "net1", Encap: ofnet.VXLAN,
+			Subnet4: netip.MustParsePrefix("10.1.1.0/24"), Gateway4: netip.MustParseAddr("10.1.1.254"),
+			Subnet6: netip.MustParsePrefix("2001:db8::/100"),
+		},
+		endpoints: map[string]state.Endpoint{}, ports: map[string]drivers.Attachment{}, failing: map[Call]error{},
+	}
+	t.Cleanup(func() {
+		for id := range w.ports {
+			_ = w.Detach(context.Background(), id)
+		}
+	})
+	return w
+}
+
+func (w *World) CreateEndpoint(_ context.Context, req masterapi.CreateEndpointRequest) (state.Endpoint, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.failing[Create]; err != nil {
+		return state.Endpoint{}, err
+	}
+	id := state.EndpointID(state.NetworkID(req.NetworkName, req.TenantName), req.ConfigEP.Container)
+	if ep, ok := w.endpoints[id]; ok {
+		return ep, nil
+	}
+	w.next++
+	ep := state.Endpoint{
+		ID: id, NetID: state.NetworkID(req.NetworkName, req.TenantName), EndpointID: req.ConfigEP.Container, HomingHost: req.ConfigEP.Host,
+		IPAddress: fmt.Sprintf("10.1.1.%d", w.next), MacAddress: fmt.Sprintf("02:02:0a:01:01:%02x", w.next),
+	}
+	if w.Net.Subnet6.IsValid() {
+		ep.IPv6Address = fmt.Sprintf("2001:db8::%d", w.next)
+	}
+	w.endpoints[id] = ep
+	return ep, nil
+}
+
+func (w *World) DeleteEndpoint(_ context.Context, req masterapi.DeleteEndpointRequest) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.failing[Delete]; err != nil {
+		return err
+	}
+	delete(w.endpoints, state.EndpointID(state.NetworkID(req.NetworkName, req.TenantName), req.EndpointID))
+	return nil
+}
+
+func (w *World) Network(_ context.Context, id string) (drivers.Network, error) {
+	if id != w.Net.ID {
+		return drivers.Network{}, errs.New(errs.NotFound, "network %s is not known on this host", id)
+	}
+	return w.Net, nil
+}
+
+func (w *World) KnownNetwork(id string) (drivers.Network, bool) { return w.Net, id == w.Net.ID }
+
+func (w *World) LocalEndpoints() []state.Endpoint {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []state.Endpoint
+	for _, ep := range w.endpoints {
+		out = append(out, ep)
+	}
+	return out
+}
+
+func (w *World) PortsChanged() {}
+func (w *World) Ready() error  { return w.failure(Ready) }
+
+func (w *World) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, _ uint16) (drivers.Port, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.failing[Attach]; err != nil {
+		return drivers.Port{}, err
+	}
+	if have, ok := w.ports[a.EndpointID]; ok {
+		return have.Port, nil
+	}
+	a.Port = drivers.Port{OVSName: fmt.Sprintf("ts%d-%d", len(w.ports), os.Getpid()), MTU: 1450}
+	host, err := ns.GetCurrentNS()
+	if err != nil {
+		return drivers.Port{}, err
+	}
+	defer host.Close()
+	err = ns.WithNetNSPath(a.Netns, func(ns.NetNS) error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.MTU = a.IfName, 1450
+		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: a.Port.OVSName, PeerNamespace: netlink.NsFd(int(host.Fd()))})
+	})
+	if err != nil {
+		return drivers.Port{}, err
+	}
+	w.ports[a.EndpointID] = a
+	return a.Port, nil
+}
+
+func (w *World) Detach(_ context.Context, id string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a, ok := w.ports[id]
+	if !ok {
+		return nil
+	}
+	delete(w.ports, id)
+	if link, err := netlink.LinkByName(a.Port.OVSName); err == nil {
+		return netlink.LinkDel(link)
+	}
+	return nil
+}
+
+func (w *World) Attachments() []drivers.Attachment {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []drivers.Attachment
+	for _, a := range w.ports {
+		out = append(out, a)
+	}
+	return out
+}
+
+func (w *World) Realised(context.Context, string) error { return w.failure(Ready) }
+
+// Adopt takes a port in that nobody has asked for.
+func (w *World) Adopt(a drivers.Attachment) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ports[a.EndpointID] = a
+}
+
+// Counts says how many endpoints and ports there are.
+func (w *World) Counts() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fmt.Sprintf("%d endpoints, %d ports", len(w.endpoints), len(w.ports))
+}

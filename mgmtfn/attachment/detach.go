@@ -1,0 +1,112 @@
+package attachment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/masterapi"
+)
+
+// Delete detaches a container; what is gone already is no error. Neither the namespace
+// nor the pod need exist any more.
+func (a *Attacher) Delete(ctx context.Context, containerID, ifName string) error {
+	if containerID == "" {
+		return failed(StepRequest, fmt.Errorf("no container id given"))
+	}
+	release, err := a.turns.Lock(ctx, Name(containerID, ifName))
+	if err != nil {
+		return failed(StepEndpoint, err)
+	}
+	defer release()
+	for id, place := range a.existing(containerID, ifName) {
+		if err := a.remove(ctx, place.Place, place.name); err != nil {
+			return failed(StepInterface, err)
+		}
+		a.cfg.Log.WithField("endpoint", id).Info("container detached")
+	}
+	return nil
+}
+
+// undo leaves nothing of a failed attachment. The caller's time may be over, so it
+// takes its own; what netmaster cannot be told now, it is told later.
+func (a *Attacher) undo(place Place, name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := a.remove(ctx, place, name); err != nil {
+		a.cfg.Log.WithError(err).WithField("endpoint", state.EndpointID(place.NetworkID(), name)).Warn("a failed attachment is removed later")
+	}
+}
+
+func (a *Attacher) remove(ctx context.Context, place Place, name string) error {
+	id := state.EndpointID(place.NetworkID(), name)
+	if err := a.cfg.Ports.Detach(ctx, id); err != nil {
+		return err
+	}
+	a.portsChanged()
+	req := masterapi.DeleteEndpointRequest{TenantName: place.Tenant, NetworkName: place.Network, ServiceName: place.Group, EndpointID: name}
+	short, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	err := a.cfg.Master.DeleteEndpoint(short, req)
+	if err == nil {
+		return nil
+	}
+	a.pending.Add(id, req)
+	a.cfg.Log.WithError(err).WithField("endpoint", id).Warn("netmaster cannot be told of a deletion now; retrying in the background")
+	return nil
+}
+
+type placedName struct {
+	Place
+	name string
+}
+
+// existing finds what there is of an attachment: ports labelled with it, and endpoint
+// records of this host.
+func (a *Attacher) existing(containerID, ifName string) map[string]placedName {
+	name := Name(containerID, ifName)
+	out := map[string]placedName{}
+	for _, rec := range a.cfg.Agent.LocalEndpoints() {
+		if rec.EndpointID == name {
+			if p, ok := a.placeOf(rec.NetID); ok {
+				out[rec.ID] = placedName{p, name}
+			}
+		}
+	}
+	for _, at := range a.cfg.Ports.Attachments() {
+		if at.ContainerID != containerID || at.IfName != ifName {
+			continue
+		}
+		if _, listed := out[at.EndpointID]; listed {
+			continue
+		}
+		netID, ok := strings.CutSuffix(at.EndpointID, "-"+name)
+		if !ok {
+			continue
+		}
+		p, known := a.placeOf(netID)
+		if !known {
+			// The network is gone, or not read yet: its parts are only in its id.
+			p = splitNetworkID(netID)
+		}
+		out[at.EndpointID] = placedName{p, name}
+	}
+	return out
+}
+
+func (a *Attacher) placeOf(netID string) (Place, bool) {
+	n, ok := a.cfg.Agent.KnownNetwork(netID)
+	return Place{Tenant: n.Tenant, Network: n.Name}, ok
+}
+
+// splitNetworkID takes <network>.<tenant> apart at the last dot; used only when the
+// network's record, which has the parts, is gone.
+func splitNetworkID(id string) Place {
+	i := strings.LastIndexByte(id, '.')
+	if i < 0 {
+		return Place{Network: id, Tenant: "default"}
+	}
+	return Place{Network: id[:i], Tenant: id[i+1:]}
+}

@@ -1,0 +1,66 @@
+package attachment
+
+import (
+	"errors"
+
+	"github.com/contiv/netplugin/mgmtfn/cni"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Step is a part of an attachment that can fail by itself.
+type Step int
+
+// The steps, in their order.
+const (
+	StepRequest   Step = iota + 1 // read what is asked for
+	StepPlace                     // find out where the container belongs
+	StepEndpoint                  // create the endpoint, and have the switch forward for it
+	StepNetns                     // enter the container's network namespace
+	StepInterface                 // make and configure the interface
+	StepRoutes                    // give it its routes
+	StepSwitch                    // have a switch that takes orders
+	StepAgent                     // have an agent that knows the networks
+)
+
+// codes are what a failed step is reported as when it is not for the reasons that Code
+// knows.
+var codes = map[Step]uint{
+	StepRequest: cni.CodeInvalidEnv, StepPlace: cni.CodePodLookup, StepEndpoint: cni.CodeEndpoint, StepNetns: cni.CodeNetns,
+	StepInterface: cni.CodeInterface, StepRoutes: cni.CodeRoutes,
+	StepSwitch: cni.CodeLimited, StepAgent: cni.CodeNotAvailable,
+}
+
+// Failure is the error of a step. All errors of an Attacher are Failures, or join some.
+type Failure struct {
+	Step Step
+	Code uint // of the CNI specification, or Contiv's own
+	Err  error
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+// failed makes a Failure of err, nil of nil; what a repetition may cure is coded so,
+// whatever the step.
+func failed(step Step, err error) error {
+	if err == nil {
+		return nil
+	}
+	code := codes[step]
+	switch errs.KindOf(err) {
+	case errs.Unavailable, errs.Timeout, errs.Conflict:
+		code = cni.CodeTryLater
+	case errs.Exhausted:
+		code = cni.CodeExhausted
+	}
+	return &Failure{step, code, err}
+}
+
+// FailureOf returns err's first Failure, or one of StepEndpoint for another error.
+func FailureOf(err error) *Failure {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return &Failure{StepEndpoint, cni.CodeEndpoint, err}
+}
