@@ -58,7 +58,7 @@ func (h *Host) netmasterArgs() []string {
 		"--store-listen", h.ControlIP()+":2379",
 	)
 	if c.Kubernetes {
-		args = append(args, "--default-subnet", "20.1.0.0/16")
+		args = append(args, "--default-subnet", "20.1.0.0/16", "--default-subnet-v6", "fd00:20:1::/64")
 	}
 	if c.Masters > 1 {
 		args = append(

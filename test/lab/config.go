@@ -216,5 +216,16 @@ func HostName(n int) string { return fmt.Sprintf("host%d", n) }
 // daemons listen and its store is.
 func ControlIP(n int) netip.Addr { return address(networks()[0].prefix, n) }
 
+// ControlIP6 is the IPv6 address of the n-th host in the control network of a lab with
+// Kubernetes.
+func ControlIP6(n int) netip.Addr {
+	a := controlPrefix6.Addr().As16()
+	a[15] = byte(9 + n)
+	return netip.AddrFrom16(a)
+}
+
+// controlPrefix6 is the control network of a cluster, for IPv6.
+var controlPrefix6 = netip.MustParsePrefix("fd00:192:168:2::/64")
+
 // VTEPIP is the tunnel address of the n-th host.
 func VTEPIP(n int) netip.Addr { return address(networks()[1].prefix, n) }

@@ -32,8 +32,9 @@ const KubeImage = "contiv.lab/busybox:1"
 
 const pauseImage = "contiv.lab/pause:1"
 
-// kubeServices is where the cluster takes addresses of Services from.
-const kubeServices = "10.96.0.0/16"
+// kubeServices are where the cluster takes addresses of Services from, those of IPv4
+// first.
+const kubeServices, kubeServices6 = "10.96.0.0/16", "fd00:10:96::/112"
 
 // kubeDir is where a host has its files of Kubernetes, and where the machine's binaries
 // are seen.
@@ -95,7 +96,7 @@ func (h *Host) kubeArgs(daemon string) []string {
 	case kubeAPI:
 		return []string{
 			program, "--etcd-servers", "http://127.0.0.1:2479", "--bind-address", "0.0.0.0", "--advertise-address", h.ControlIP(), "--secure-port", "6443",
-			"--tls-cert-file", file("apiserver.crt"), "--tls-private-key-file", file("apiserver.key"), "--service-cluster-ip-range", kubeServices,
+			"--tls-cert-file", file("apiserver.crt"), "--tls-private-key-file", file("apiserver.key"), "--service-cluster-ip-range", kubeServices + "," + kubeServices6,
 			"--token-auth-file", file("tokens.csv"), "--authorization-mode", "Node,RBAC", "--allow-privileged=true",
 			"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", file("apiserver.crt"),
 			"--service-account-signing-key-file", file("apiserver.key"), "--kubelet-preferred-address-types", "InternalIP",
@@ -129,7 +130,7 @@ END
 exec "$@"`
 		return []string{
 			"sh", "-c", script, kubelet, program, "--config", file("kubelet.yaml"), "--kubeconfig", file("node.kubeconfig"),
-			"--node-ip", h.ControlIP(), "--hostname-override", h.Name,
+			"--node-ip", h.ControlIP() + "," + ControlIP6(h.Number).String(), "--hostname-override", h.Name,
 		}
 	}
 	return nil

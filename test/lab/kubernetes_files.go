@@ -46,7 +46,7 @@ func newKubeKeys() (k kubeKeys, err error) {
 	ca.IsCA, ca.KeyUsage = true, x509.KeyUsageCertSign
 	server := valid(2, "kube-apiserver")
 	server.KeyUsage, server.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	server.IPAddresses = []net.IP{net.IP(ControlIP(1).AsSlice()), net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1)}
+	server.IPAddresses = []net.IP{net.IP(ControlIP(1).AsSlice()), net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1), net.IP(ControlIP6(1).AsSlice())}
 	server.DNSNames = []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost"}
 	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, authority.Public(), authority)
 	if err != nil {

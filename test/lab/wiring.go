@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -106,6 +107,12 @@ func (h *Host) configure() error {
 				continue // the tunnel address sits on br-ext, and the trunk has none
 			}
 			if err := hostinit.Address(nl, link, hostPrefix(n, h.Number)); err != nil {
+				return err
+			}
+			if !h.lab.cfg.Kubernetes {
+				continue
+			}
+			if err := hostinit.Address(nl, link, netip.PrefixFrom(ControlIP6(h.Number), controlPrefix6.Bits())); err != nil {
 				return err
 			}
 		}

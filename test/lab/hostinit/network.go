@@ -44,6 +44,9 @@ func Address(h *netlink.Handle, link netlink.Link, address netip.Prefix) error {
 	if err != nil {
 		return fmt.Errorf("address %s: %w", address, err)
 	}
+	if address.Addr().Is6() {
+		parsed.Flags = unix.IFA_F_NODAD // nobody else has it, and it is to be usable at once
+	}
 	if err := h.AddrReplace(link, parsed); err != nil {
 		return fmt.Errorf("give %s to link %s: %w", address, link.Attrs().Name, err)
 	}
