@@ -16,7 +16,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image test test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes test-k8s fmt install install-files clean help
+.PHONY: build image test test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes containerd test-k8s fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -30,7 +30,7 @@ test: deps consul build ## run all tests (as root), in less than 30 minutes
 	$(GO) run ./scripts/gotest -alone /test/ -p $(JOBS) -timeout 25m $(PACKAGES)
 	@echo "not run: the tests with a real cluster of Kubernetes (make test-k8s)"
 
-test-k8s: deps kubernetes build ## run the tests with a real cluster of Kubernetes
+test-k8s: deps kubernetes containerd build ## run the tests with a real cluster of Kubernetes
 	$(GO) test -count=1 -tags kubernetes -p 1 -timeout 25m ./test/kubernetes
 
 test-long: test test-k8s race fuzz ## the same, then the race detector, long tests and fuzzing
@@ -57,7 +57,7 @@ lint: ## vet, staticcheck, gofumpt, the project's own rules
 	$(GO) tool staticcheck ./...
 	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
-	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
+	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/containerd scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
 
 deps: ## install the Debian packages that are missing
 	scripts/deps
@@ -67,6 +67,9 @@ consul: ## build the Consul server that tests use into a cache, once
 
 kubernetes: ## build the programs of Kubernetes that tests use into a cache, once
 	scripts/kubernetes
+
+containerd: ## build the containerd 2.3 that tests use into a cache, once
+	scripts/containerd
 
 dockerd: ## build the Docker Engine 28 that tests use into a cache, once
 	scripts/dockerd

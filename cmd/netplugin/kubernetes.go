@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -170,6 +171,7 @@ func (o *options) setUpNode(ctx context.Context, checks map[string]func() error,
 	}
 	return nodesetup.Run(ctx, nodesetup.Config{
 		ConfDir: o.kube.confDir, BinDir: o.kube.binDir, Source: filepath.Join(filepath.Dir(self), nodesetup.Plugin), Socket: o.cniSocket,
+		PluginDir: cmp.Or(o.kube.binDir, "/opt/cni/bin"),
 		Ready: func() error {
 			if why := complaints(checks); len(why) > 0 {
 				return errs.New(errs.Unavailable, "%s", strings.Join(why, "; "))

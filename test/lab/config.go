@@ -30,6 +30,9 @@ type Config struct {
 	DNS     string `json:"dns"`     // --dns of netplugin; default its own
 	// Kubernetes makes the hosts nodes of a cluster, with its control plane on host1.
 	Kubernetes bool `json:"kubernetes,omitempty"`
+	// Containerd says which one the nodes of the cluster have, host by host: 1 (the
+	// distribution's, default) or 2 (of scripts/containerd). The last counts for the rest.
+	Containerd []string `json:"containerd,omitempty"`
 	// SharedDocker has the Engines, of version 20, share networks through the store, which
 	// must be etcd.
 	SharedDocker bool `json:"sharedDocker,omitempty"`
@@ -114,6 +117,10 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("routers %v: expected %s or %s", c.Routers, RouterFRR, RouterBIRD)
 	case c.Kubernetes && (c.Bare || c.Mode != "kubernetes"):
 		return invalid("a cluster of Kubernetes needs Contiv in mode kubernetes, and no Docker Engine")
+	case slices.ContainsFunc(c.Containerd, func(v string) bool { return v != ContainerdPacked && v != ContainerdBuilt }):
+		return invalid("containerd %v: expected %s or %s", c.Containerd, ContainerdPacked, ContainerdBuilt)
+	case len(c.Containerd) > 0 && !c.Kubernetes:
+		return invalid("containerd is for a cluster of Kubernetes")
 	case c.SharedDocker && (c.Docker != DockerPacked || c.Store != StoreEtcd):
 		return invalid("shared docker networks need docker %s and store %s", DockerPacked, StoreEtcd)
 	case c.Takeover && c.NetMode != "vlan":
@@ -169,6 +176,11 @@ func (c Config) findPrograms() error {
 	if c.Kubernetes {
 		if err := findKubernetes(); err != nil {
 			return err
+		}
+		for _, version := range c.Containerd {
+			if err := findContainerd(version); err != nil {
+				return err
+			}
 		}
 	}
 	for _, name := range needed {

@@ -109,7 +109,7 @@ func (h *Host) kubeArgs(daemon string) []string {
 	case kubeScheduler:
 		return append([]string{program}, config("admin")...)
 	case containerd:
-		return []string{"containerd", "--config", file("containerd.toml")}
+		return []string{h.containerdProgram(), "--config", file("containerd.toml")}
 	case kubelet:
 		// It would set these for the machine: it is shown files that have the values.
 		const script = `set -e

@@ -107,16 +107,6 @@ address: ` + h.ControlIP() + `
 `
 }
 
-const containerdConfig = `version = 2
-oom_score = 0
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "` + pauseImage + `"
-  restrict_oom_score_adj = true
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/opt/cni/bin"
-    conf_dir = "/etc/cni/net.d"
-`
-
 // addKubernetes adds to a host what Kubernetes needs there.
 func (h *Host) addKubernetes(c *hostinit.Config, keys kubeKeys) error {
 	dir, err := kubeBinaries()
@@ -131,7 +121,7 @@ func (h *Host) addKubernetes(c *hostinit.Config, keys kubeKeys) error {
 		return err
 	}
 	files := map[string]string{
-		"ca.crt": keys.ca, "node.kubeconfig": kubeconfig(h.Name + "-token"), "kubelet.yaml": h.kubeletConfig(), "containerd.toml": containerdConfig,
+		"ca.crt": keys.ca, "node.kubeconfig": kubeconfig(h.Name + "-token"), "kubelet.yaml": h.kubeletConfig(), "containerd.toml": h.containerdConfig(),
 	}
 	if h.Number == 1 {
 		files["apiserver.crt"], files["apiserver.key"], files["tokens.csv"] = keys.cert, keys.key, h.lab.kubeTokens()

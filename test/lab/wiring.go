@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -196,7 +197,14 @@ func (h *Host) linkCNI() error {
 	if err != nil {
 		return err
 	}
+	built, err := containerdDir()
+	if err != nil {
+		return err
+	}
 	for _, path := range reference {
+		if name := filepath.Base(path); h.containerd() == ContainerdBuilt && slices.Contains(builtPlugins(), name) {
+			path = filepath.Join(built, name)
+		}
 		if err := link(path); err != nil {
 			return err
 		}

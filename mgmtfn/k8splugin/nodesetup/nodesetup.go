@@ -8,7 +8,6 @@ package nodesetup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,9 @@ type Config struct {
 	ConfDir string // of network configurations, such as /etc/cni/net.d; empty: none is written
 	BinDir  string // of CNI plugins, such as /opt/cni/bin; empty: none is copied
 	Source  string // file of the plugin to be copied
-	Socket  string // of the agent
+	// PluginDir is where the runtime finds plugins, ours and those of others.
+	PluginDir string
+	Socket    string // of the agent
 	// Ready says what keeps the agent from serving, or nil.
 	Ready func() error
 	Log   logrus.FieldLogger
@@ -60,7 +61,7 @@ func Run(ctx context.Context, c Config) error {
 		}
 	}
 	if c.ConfDir != "" {
-		if err := writeConf(c); err != nil {
+		if err := writeConf(ctx, c); err != nil {
 			return fmt.Errorf("write the CNI configuration: %w", err)
 		}
 	}
@@ -68,21 +69,12 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-// conflist is the network configuration: contivk8s, and portmap for ports of the host.
-func conflist(socket string) ([]byte, error) {
-	b, err := json.MarshalIndent(map[string]any{
-		"cniVersion": "0.4.0", // containerd 1.6 takes no newer one
-		"name":       "contiv-net",
-		"plugins": []any{
-			map[string]any{"type": Plugin, "socket": socket},
-			map[string]any{"type": "portmap", "capabilities": map[string]bool{"portMappings": true}, "snat": true},
-		},
-	}, "", "  ")
-	return append(b, '\n'), err
-}
-
-func writeConf(c Config) error {
-	want, err := conflist(c.Socket)
+func writeConf(ctx context.Context, c Config) error {
+	newest, err := speaksNewest(ctx, c.PluginDir, chained)
+	if err != nil {
+		c.Log.WithError(err).Warnf("pods cannot be attached before there is a working %s in %s", chained, c.PluginDir)
+	}
+	want, err := conflist(c.Socket, newest)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package nodesetup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -23,7 +24,8 @@ func config(t *testing.T) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		ConfDir: filepath.Join(dir, "net.d"), BinDir: filepath.Join(dir, "bin"), Source: source, Socket: "/run/contiv/contiv-cni.sock",
+		PluginDir: dir,
+		ConfDir:   filepath.Join(dir, "net.d"), BinDir: filepath.Join(dir, "bin"), Source: source, Socket: "/run/contiv/contiv-cni.sock",
 		Ready: func() error { return nil }, Log: log,
 	}
 }
@@ -95,5 +97,34 @@ func TestNothingToInstall(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(c.ConfDir, Conflist)); err == nil {
 		t.Error("the configuration is there without the plugin")
+	}
+}
+
+// The configuration is of the newest version that the plugin behind ours speaks too.
+func TestVersionOfTheConfiguration(t *testing.T) {
+	for _, c := range []struct{ name, portmap, want string }{
+		{"new", `echo '{"cniVersion":"1.1.0","supportedVersions":["0.4.0","1.0.0","1.1.0"]}'`, "1.1.0"},
+		{"old", `echo '{"cniVersion":"1.0.0","supportedVersions":["0.4.0","1.0.0"]}'`, "1.0.0"},
+		{"broken", `exit 1`, "1.0.0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			conf := config(t)
+			if err := os.WriteFile(filepath.Join(conf.PluginDir, "portmap"), []byte("#!/bin/sh\n"+c.portmap+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := Run(t.Context(), conf); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(conf.ConfDir, Conflist)
+			list, err := libcni.ConfListFromFile(path)
+			if err != nil || list.CNIVersion != c.want {
+				t.Errorf("configuration %+v, %v; expected version %s", list, err, c.want)
+			}
+			// Runtimes that do not know of a choice take the version every plugin speaks.
+			var plain struct{ CNIVersion string }
+			if b, err := os.ReadFile(path); err != nil || json.Unmarshal(b, &plain) != nil || plain.CNIVersion != "1.0.0" {
+				t.Errorf("plain version %q, %v; expected 1.0.0", plain.CNIVersion, err)
+			}
+		})
 	}
 }

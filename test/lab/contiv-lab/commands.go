@@ -93,6 +93,7 @@ func upCommand(bin string) *cli.Command {
 			&cli.StringFlag{Name: "bin", Value: bin, Usage: "directory of the binaries"},
 			&cli.StringFlag{Name: "log-level", Value: "INFO", Usage: "of netmaster and netplugin"},
 			&cli.BoolFlag{Name: "kubernetes", Usage: "make the hosts a cluster of Kubernetes, with its control plane on host1 (run make kubernetes first)"},
+			&cli.StringSliceFlag{Name: "containerd", Usage: "containerd of the cluster's nodes, one for each or for all: 1 (the distribution's) or 2 (run make containerd first)"},
 			&cli.StringSliceFlag{Name: "routers", Usage: "routers of the physical network, each by its BGP daemon: frr or bird"},
 			&cli.BoolFlag{Name: "bare", Usage: "hosts with Open vSwitch only, no Contiv"},
 			&cli.DurationFlag{Name: "timeout", Usage: "how long the daemons may take to be ready; by default a minute, with Kubernetes five"},
@@ -105,7 +106,7 @@ func upCommand(bin string) *cli.Command {
 			_, err := lab.Up(ctx, lab.Config{
 				Dir: c.String("dir"), Bin: c.String("bin"), Hosts: c.Int("hosts"), Masters: c.Int("masters"),
 				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"), Relay: c.String("docker") != "",
-				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"),
+				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), Containerd: c.StringSlice("containerd"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"),
 				Progress: os.Stderr,
 			})
 			if err != nil {
