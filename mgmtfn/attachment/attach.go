@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/mgmtfn/deletions"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
@@ -58,22 +59,6 @@ type Request struct {
 	MTU        int    // 0: what the network carries
 }
 
-// Result tells of an attachment.
-type Result struct {
-	Name     string // of the endpoint inside its network
-	MAC      string
-	MTU      int
-	HostPort string // the switch's end
-	IPv4     string // address and prefix length; empty without
-	IPv6     string
-	Gateway4 string // of the default route; empty without
-	Gateway6 string
-	Routes   []Route
-}
-
-// Route is a route of the container; an empty Gateway means on-link.
-type Route struct{ Dst, Gateway string }
-
 // Config says what an attacher works with.
 type Config struct {
 	HostLabel string
@@ -117,28 +102,37 @@ func Name(containerID, ifName string) string {
 	return containerID + "-" + ifName
 }
 
-// Add attaches a container; repeated for the same attachment it returns the same.
-func (a *Attacher) Add(ctx context.Context, req Request) (Result, error) {
+// Add attaches a container; repeated for the same attachment it returns the same. One
+// that belongs somewhere else than before leaves there first.
+func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 	if req.ContainerID == "" || req.Netns == "" || req.IfName == "" {
-		return Result{}, failed(StepRequest, fmt.Errorf("container id %q, network namespace %q and interface name %q must all be given", req.ContainerID, req.Netns, req.IfName))
+		return cni.Attached{}, failed(StepRequest, fmt.Errorf("container id %q, network namespace %q and interface name %q must all be given", req.ContainerID, req.Netns, req.IfName))
 	}
 	name := Name(req.ContainerID, req.IfName)
 	if err := ns.IsNSorErr(req.Netns); err != nil {
-		return Result{}, failed(StepNetns, fmt.Errorf("network namespace %s: %w", req.Netns, err))
+		return cni.Attached{}, failed(StepNetns, fmt.Errorf("network namespace %s: %w", req.Netns, err))
 	}
 	release, err := a.turns.Lock(ctx, name)
 	if err != nil {
-		return Result{}, failed(StepEndpoint, err)
+		return cni.Attached{}, failed(StepEndpoint, err)
 	}
 	defer release()
 
 	place, err := a.place(ctx, req)
 	if err != nil {
-		return Result{}, failed(StepPlace, err)
+		return cni.Attached{}, failed(StepPlace, err)
+	}
+	for id, old := range a.existing(req.ContainerID, req.IfName) {
+		if id == state.EndpointID(place.NetworkID(), name) {
+			continue
+		}
+		if err := a.remove(ctx, old.Place, old.name); err != nil {
+			return cni.Attached{}, failed(StepInterface, err)
+		}
 	}
 	rec, port, err := a.reserve(ctx, req, place)
 	if err == nil {
-		var res Result
+		var res cni.Attached
 		if res, err = a.connect(ctx, req, rec, port); err == nil {
 			a.portsChanged()
 			a.cfg.Log.WithFields(logrus.Fields{"endpoint": rec.ID, "ip": res.IPv4, "port": port.OVSName}).Info("container attached")
@@ -146,7 +140,7 @@ func (a *Attacher) Add(ctx context.Context, req Request) (Result, error) {
 		}
 	}
 	a.undo(place, name)
-	return Result{}, err
+	return cni.Attached{}, err
 }
 
 // place finds the container's tenant, network and group: what the request says, else
@@ -227,20 +221,20 @@ func (a *Attacher) missing(err error, p Place) error {
 }
 
 // connect configures the container's interface while the flows are on their way.
-func (a *Attacher) connect(ctx context.Context, req Request, rec state.Endpoint, port drivers.Port) (Result, error) {
+func (a *Attacher) connect(ctx context.Context, req Request, rec state.Endpoint, port drivers.Port) (cni.Attached, error) {
 	n, err := a.cfg.Agent.Network(ctx, rec.NetID)
 	if err != nil {
-		return Result{}, failed(StepEndpoint, err)
+		return cni.Attached{}, failed(StepEndpoint, err)
 	}
 	ifc, err := containerInterface(req, rec, n, port)
 	if err != nil {
-		return Result{}, failed(StepEndpoint, err)
+		return cni.Attached{}, failed(StepEndpoint, err)
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return ifc.configure() })
 	g.Go(func() error { return failed(StepEndpoint, a.realised(gctx, req, rec.ID)) })
 	if err := g.Wait(); err != nil {
-		return Result{}, err
+		return cni.Attached{}, err
 	}
 	return ifc.result(rec, port), nil
 }

@@ -81,6 +81,25 @@ func TestCollectRemovesLeftOvers(t *testing.T) {
 	}
 }
 
+// A container that belongs somewhere else than before keeps nothing where it was.
+func TestAddAgainElsewhere(t *testing.T) {
+	w := attachmenttest.New(t)
+	a := newAttacher(w)
+	netns := netxtest.Namespace(t)
+	if _, err := a.Add(t.Context(), container("c1", netns)); err != nil {
+		t.Fatal(err)
+	}
+	w.Net.ID, w.Net.Name = "net2.default", "net2"
+	there := container("c1", netns)
+	there.Place.Network = "net2"
+	if _, err := a.Add(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
+	if list := w.Attachments(); w.Counts() != "1 endpoints, 1 ports" || list[0].EndpointID != "net2.default-c1" {
+		t.Errorf("there are %s: %+v", w.Counts(), list)
+	}
+}
+
 func TestKeepLeavesPortsOfOthers(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
@@ -247,8 +248,8 @@ func family(a netip.Addr) int {
 }
 
 // result tells of the attachment that c is the container's end of.
-func (c *iface) result(rec state.Endpoint, port drivers.Port) Result {
-	r := Result{Name: rec.EndpointID, MAC: rec.MacAddress, MTU: c.mtu, HostPort: port.OVSName}
+func (c *iface) result(rec state.Endpoint, port drivers.Port) cni.Attached {
+	r := cni.Attached{Endpoint: rec.EndpointID, MAC: rec.MacAddress, MTU: c.mtu, HostPort: port.OVSName}
 	for _, p := range c.addrs {
 		if p.Addr().Is4() {
 			r.IPv4 = p.String()
@@ -257,7 +258,7 @@ func (c *iface) result(rec state.Endpoint, port drivers.Port) Result {
 		}
 	}
 	for _, rt := range c.routes {
-		out := Route{Dst: rt.dst.String()}
+		out := cni.Route{Dst: rt.dst.String()}
 		if rt.gw.IsValid() {
 			out.Gateway = rt.gw.String()
 			if rt.dst.Bits() == 0 && rt.gw.Is4() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/mgmtfn/attachment"
+	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 	"github.com/contiv/netplugin/mgmtfn/socket"
 )
@@ -85,9 +86,9 @@ func wanted(req cniapi.PodRequest) attachment.Request {
 	return r
 }
 
-func reply(res attachment.Result) cniapi.PodReply {
+func reply(res cni.Attached) cniapi.PodReply {
 	r := cniapi.PodReply{
-		EndpointID: res.Name, MAC: res.MAC, MTU: res.MTU, HostIntf: res.HostPort,
+		EndpointID: res.Endpoint, MAC: res.MAC, MTU: res.MTU, HostIntf: res.HostPort,
 		IPAddress: res.IPv4, IPv6Address: res.IPv6, Gateway: res.Gateway4, IPv6Gateway: res.Gateway6,
 	}
 	for _, rt := range res.Routes {

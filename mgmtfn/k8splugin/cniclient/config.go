@@ -1,13 +1,16 @@
 package cniclient
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"io"
 
+	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 	cniversion "github.com/containernetworking/cni/pkg/version"
 
+	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 )
 
@@ -46,37 +49,22 @@ func (p *Plugin) parseConf(stdin []byte) (*netConf, error) {
 	return conf, nil
 }
 
-// parseArgs splits CNI_ARGS ("K=V;K=V"); a part without "=" is skipped, keys may come
-// in any order.
-func parseArgs(args string) map[string]string {
-	out := map[string]string{}
-	for part := range strings.SplitSeq(args, ";") {
-		if k, v, ok := strings.Cut(part, "="); ok {
-			out[strings.TrimSpace(k)] = v
-		}
-	}
-	return out
-}
-
 // request puts together what the agent is told. CNI_ARGS, which may differ from call
 // to call, beat the configuration.
 func (c *netConf) request(containerID, netns, ifName, cniArgs string) cniapi.PodRequest {
-	args := parseArgs(cniArgs)
+	args := cni.ParseArgs(cniArgs)
 	return cniapi.PodRequest{
 		ContainerID: containerID, Netns: netns, IfName: ifName, MTU: c.MTU,
 		Name: args["K8S_POD_NAME"], Namespace: args["K8S_POD_NAMESPACE"], PodUID: args["K8S_POD_UID"],
-		InfraContainerID: first(args["K8S_POD_INFRA_CONTAINER_ID"], containerID),
-		Tenant:           first(args["CONTIV_TENANT"], c.Contiv.Tenant),
-		Network:          first(args["CONTIV_NETWORK"], c.Contiv.Network),
-		Group:            first(args["CONTIV_GROUP"], c.Contiv.Group),
+		InfraContainerID: cmp.Or(args["K8S_POD_INFRA_CONTAINER_ID"], containerID),
+		Tenant:           cmp.Or(args["CONTIV_TENANT"], c.Contiv.Tenant),
+		Network:          cmp.Or(args["CONTIV_NETWORK"], c.Contiv.Network),
+		Group:            cmp.Or(args["CONTIV_GROUP"], c.Contiv.Group),
 	}
 }
 
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
+// log opens the log of a call. Where it cannot be written there is none: standard error
+// is the runtime's.
+func (c *netConf) log(args *skel.CmdArgs) *cni.Log {
+	return cni.OpenLog(c.LogFile, io.Discard, "NETNS="+cmp.Or(args.Netns, "EMPTY"))
 }
