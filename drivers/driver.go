@@ -130,6 +130,10 @@ type Driver interface {
 	// have to wait for it.
 	KeepServices()
 	ReleaseServices()
+	// ReachCluster has the host itself reach containers of other hosts too, where it knows
+	// containers by their addresses; services are where addresses of services are that
+	// something on the host translates.
+	ReachCluster(services []netip.Prefix)
 	// SetSpeaker declares the BGP speaker of this host, which announces its containers
 	// on VLAN networks, and whose routes lead them to the outside; nil for none.
 	SetSpeaker(*bgp.Config)

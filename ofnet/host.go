@@ -12,6 +12,10 @@ type HostAccess struct {
 	MAC              MAC        // of the host's port
 	Addr4, Addr6     netip.Addr // of the host
 	Subnet4, Subnet6 netip.Prefix
+	// Far4 and Far6 are this host's among hosts: under them it reaches containers of
+	// others. No container may have them. Zero: it does not.
+	Far4, Far6 netip.Addr
+	Tunnel6    bool // tunnels are of IPv6
 }
 
 func (h HostAccess) enabled() bool { return h.Addr4.IsValid() || h.Addr6.IsValid() }
@@ -25,7 +29,7 @@ func (h HostAccess) addrs() []netip.Addr { return []netip.Addr{h.Addr4, h.Addr6}
 //	host-track    what the host begins is let in, and so its answers
 //	host-deliver  to the container; in routed VXLANs after what service-reply makes of it
 //	host-out      to the host, under the container's private address (world only)
-//	host-emit     out of the host's port
+//	host-emit     out of the host's port, or back to another host that has asked
 //
 // The host's own connections are not subject to policy, as those of nobody are who
 // could read the containers' memory. What containers begin is, like everything else.
@@ -90,6 +94,7 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 	if !f.world {
 		return rows
 	}
+	rows = append(rows, f.farFixed(p)...)
 	// The host has routed it already.
 	rows = append(rows, row{tableHop, prioGuard, of.NewMatch().Reg(regOrigin, originHost), goTo(p.to(tableDeliver))})
 	for _, s := range append([]netip.Prefix{p.set.Host.Subnet4, p.set.Host.Subnet6}, notRouted...) {
@@ -114,7 +119,7 @@ func (p *Pipeline) hostCheck(containers of.Match) []row {
 // network keeps what is meant for an address of the tenant's own networks that nobody
 // has from leaving the overlay.
 func (f hostAccess) network(p *Pipeline, n Network) []row {
-	var rows []row
+	rows := f.farNetwork(p, n)
 	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
 		if f.world && s.IsValid() {
 			rows = append(rows, row{tableRoute, prioGeneral, of.NewMatch().Reg(regVRF, uint32(n.VRF)).Dst(s), drop})

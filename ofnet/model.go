@@ -50,6 +50,9 @@ type Network struct {
 	Gateway6 netip.Addr
 	Subnet4  netip.Prefix
 	Subnet6  netip.Prefix
+	// Meant says that the host means this network by the addresses of its subnets, of
+	// several tenants that may have the same ones.
+	Meant bool
 }
 
 // Segment numbers the network inside one bridge: the VNI, or the VLAN.

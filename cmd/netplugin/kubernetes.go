@@ -91,6 +91,7 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 	if cfg == nil || err != nil {
 		return nil, err
 	}
+	driver.ReachCluster(nil)
 	k := &kubernetes{}
 	if k.place, err = k8splugin.NewPlacer(cfg); err != nil {
 		return nil, err

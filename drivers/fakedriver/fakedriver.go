@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 
@@ -119,6 +120,9 @@ func (d *Driver) KeepGuards() {}
 
 // ReleaseGuards implements drivers.Driver.
 func (d *Driver) ReleaseGuards() {}
+
+// ReachCluster implements drivers.Driver: there is no host.
+func (d *Driver) ReachCluster([]netip.Prefix) {}
 
 // ServiceCounts implements drivers.Driver: nothing is exchanged in memory.
 func (d *Driver) ServiceCounts(context.Context) ([]drivers.ServiceCount, error) { return nil, nil }

@@ -26,6 +26,7 @@ func (d *Driver) SetNetwork(n drivers.Network) {
 	}
 	d.networks[n.ID] = n
 	d.refreshNetwork(n.ID)
+	d.refreshMeant(n)
 	d.tenantSeen(n.Tenant)
 	d.wantRepair() // the uplinks may have to carry its VLAN
 }
@@ -34,7 +35,9 @@ func (d *Driver) SetNetwork(n drivers.Network) {
 func (d *Driver) RemoveNetwork(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	gone := d.networks[id]
 	delete(d.networks, id)
+	d.refreshMeant(gone)
 	d.wantRepair() // the uplinks need not carry its VLAN
 	for _, s := range d.sides {
 		s.sw.Remove("net/" + id)
@@ -110,7 +113,7 @@ func (d *Driver) rebuild() {
 	for _, s := range d.sides {
 		s.pipeline, s.modeErr = ofnet.NewPipeline(ofnet.Settings{
 			Encap: s.encap, Routing: d.global.FwdMode == "routing", ARPFlood: d.global.ARPMode == "flood",
-			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, Guards: d.cfg.Guards, DNS: d.dnsSettings(), Host: d.hostAccess(),
+			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, Guards: d.cfg.Guards, DNS: d.dnsSettings(), Host: d.withFar(d.hostAccess()),
 		})
 		if s.pipeline == nil {
 			s.sw.RemoveAll()
@@ -159,7 +162,7 @@ func (d *Driver) refreshNetwork(id string) {
 func (d *Driver) asNetwork(n drivers.Network) ofnet.Network {
 	return ofnet.Network{
 		ID: n.ID, Encap: n.Encap, VRF: d.vrf(n.Tenant), Tag: n.Tag, VNI: n.VNI,
-		Gateway4: n.Gateway4, Gateway6: n.Gateway6, Subnet4: n.Subnet4, Subnet6: n.Subnet6,
+		Gateway4: n.Gateway4, Gateway6: n.Gateway6, Subnet4: n.Subnet4, Subnet6: n.Subnet6, Meant: d.reach.cluster && d.meant(n),
 	}
 }
 

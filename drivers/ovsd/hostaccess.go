@@ -59,7 +59,8 @@ func privateAddrs(private netip.Prefix, n int) (four, six netip.Addr) {
 type hostReach struct {
 	numbers  map[string]int // number in the port's name by endpoint id
 	direct   directTable
-	services []netip.Prefix // reached through the gateway network
+	cluster  bool           // also containers of other hosts, and services
+	services []netip.Prefix // where they are
 	err      error          // why the host lacks a port
 }
 

@@ -23,15 +23,6 @@ func (d *Driver) HostReady() error {
 	return d.host.Err()
 }
 
-// SetServiceSubnets tells the driver where services are that the host reaches through
-// the gateway network.
-func (d *Driver) SetServiceSubnets(subnets []netip.Prefix) {
-	d.mu.Lock()
-	d.reach.services = slices.Clone(subnets)
-	d.mu.Unlock()
-	d.host.Kick()
-}
-
 // hostPlan is how the host's own side is to be, once everything has been declared: a
 // predecessor's routes stay until then.
 func (d *Driver) hostPlan() (hostnet.Plan, bool) {
@@ -69,6 +60,7 @@ func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 		inside := slices.Clone(p.Guarded)
 		p.NAT = append(p.NAT, hostnet.NAT{From: access.Subnet4, Inside: inside}, hostnet.NAT{From: access.Subnet6, Inside: inside})
 	}
+	d.planCluster(&p, access, routing)
 	d.planContainers(&p, access)
 	return p, true
 }

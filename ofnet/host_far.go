@@ -1,0 +1,89 @@
+package ofnet
+
+import (
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// What the host begins with containers of other hosts. This host gives it an address of
+// its own among hosts, and marks the frame by its source; the container's host notes with
+// the connection which tunnel it came by, and sends the answers back there. So no host
+// needs to know another one for it, and what containers themselves send to such an
+// address goes where everything for outside goes.
+//
+//	here       host-in       source := Far, by a zone of the VRF; then as containers' packets
+//	there      classify      the connection and its tunnel are noted in that zone
+//	           host-emit     what answers such a connection goes back into the tunnel
+//	here       classify      translated back, to the host
+
+// farMark is the mark, in the zone of a VRF's translations, of what came from another
+// host; the label is that host's tunnel address.
+const farMark = 1
+
+// far are the addresses of this host among hosts, by family.
+func (h HostAccess) far() []netip.Addr { return []netip.Addr{h.Far4, h.Far6} }
+
+// farTunnel says where a packet's other host stands, when it comes and when it goes, and
+// which part of the label holds it.
+func (h HostAccess) farTunnel() (src, dst, label of.Subfield) {
+	if h.Tunnel6 {
+		return of.FieldTunIPv6Src.All(), of.FieldTunIPv6Dst.All(), of.FieldCTLabel.Range(0, 127)
+	}
+	return of.FieldTunSrc.All(), of.FieldTunDst.All(), of.FieldCTLabel.Range(0, 31)
+}
+
+func (f hostAccess) reachesFar(p *Pipeline) bool {
+	return f.world && (p.set.Host.Far4.IsValid() || p.set.Host.Far6.IsValid())
+}
+
+// farFixed: the host's own packets pass unjudged here, and so do the answers.
+func (f hostAccess) farFixed(p *Pipeline) []row {
+	if !f.reachesFar(p) {
+		return nil
+	}
+	_, remote, label := p.set.Host.farTunnel()
+	rows := []row{{tableTrack, prioDrop, of.NewMatch().Reg(regOrigin, originHost), goTo(p.to(p.next))}}
+	back := apply(of.NewActions().SetEthSrc(RouterMAC).SetEthDst(p.set.Host.MAC).
+		Move(of.FieldReg(regSegment).All(), of.FieldTunID.Range(0, 31)).Move(label, remote).Output(p.set.TunnelPort))
+	for _, bits := range []uint32{trackedReply, trackedRelated} {
+		for _, family := range families {
+			m := family.CTState(bits, bits).With(of.FieldCTMark.Is(farMark)).Reg(regOrigin, originLocal)
+			rows = append(rows, row{tableHostEmit, prioGuard, m, back})
+		}
+	}
+	return rows
+}
+
+// farNetwork: a network whose addresses the host means by their numbers alone.
+func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
+	if !f.reachesFar(p) || n.Encap != VXLAN {
+		return nil
+	}
+	h := p.set.Host
+	remote, _, label := h.farTunnel()
+	zone := hostZone(n.VRF)
+	var rows []row
+	for i, subnet := range []netip.Prefix{n.Subnet4, n.Subnet6} {
+		if far := h.far()[i]; n.Meant && subnet.IsValid() && far.IsValid() {
+			out := of.NewActions().SetReg(regVRF, uint32(n.VRF)).CT(of.CT{
+				Commit: true, Zone: zone, NAT: of.NAT{Kind: of.NATSource, Min: far}, Recirc: true, Table: p.to(tableRoute),
+			})
+			rows = append(rows, row{tableHostIn, prioGeneral, of.NewMatch().Dst(subnet), apply(out)})
+		}
+	}
+	tunnel := of.NewMatch().InPort(p.set.TunnelPort).TunID(uint64(n.VNI))
+	in := of.NewActions().SetReg(regOrigin, originTunnel).SetReg(regSegment, n.VNI).SetReg(regVRF, uint32(n.VRF)).CT(of.CT{
+		Commit: true, Zone: zone, Exec: of.NewActions().SetField(of.FieldCTMark.Is(farMark)).Move(remote, label),
+	})
+	back := of.NewActions().SetReg(regOrigin, originTunnel).CT(of.CT{
+		Zone: zone, NAT: of.NAT{Kind: of.NATExisting}, Recirc: true, Table: p.to(tableHostEmit),
+	})
+	mac := h.MAC
+	for _, family := range []func(of.Match) of.Match{of.Match.IP, of.Match.IPv6} {
+		rows = append(rows,
+			row{tableClassify, prioGuard, family(tunnel.With(of.FieldEthSrc.IsMAC(mac))), applyGoto(in, p.to(p.forward))},
+			row{tableClassify, prioGuard + 1, family(tunnel.With(of.FieldEthDst.IsMAC(mac))), apply(back)})
+	}
+	return rows
+}
