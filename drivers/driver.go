@@ -86,6 +86,7 @@ type Attachment struct {
 	IfName      string
 	Netns       string // path of the network namespace; empty: the runtime moves the interface itself
 	Pod         string // <namespace>/<name> of the Kubernetes pod, if it is for one
+	PodUID      string
 	Port        Port
 }
 

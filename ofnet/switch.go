@@ -298,17 +298,34 @@ func allSettled[K comparable, V any](w *wishes[K, V], keys iter.Seq[K]) (bool, e
 func (s *Switch) Ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.connected(); err != nil {
+		return err
+	}
 	switch {
-	case !s.synced && s.lastErr != nil:
-		return errs.New(errs.Unavailable, "no OpenFlow channel: %w", s.lastErr)
-	case !s.synced:
-		return errs.New(errs.Unavailable, "no OpenFlow channel yet")
 	case s.countRefused() > 0:
 		return errs.New(errs.Internal, "%d changes are refused by the switch, one because of %w", s.countRefused(), s.aRefusal())
 	case s.complete && s.countPending() > s.countHeld():
 		return errs.New(errs.Unavailable, "%d changes are still to be sent", s.countPending())
 	}
 	return nil
+}
+
+// Serving returns nil while the bridge takes changes, even if some are on their way.
+func (s *Switch) Serving() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connected()
+}
+
+// connected says why there is no channel to the bridge; s.mu is held.
+func (s *Switch) connected() error {
+	switch {
+	case s.synced:
+		return nil
+	case s.lastErr != nil:
+		return errs.New(errs.Unavailable, "no OpenFlow channel: %w", s.lastErr)
+	}
+	return errs.New(errs.Unavailable, "no OpenFlow channel yet")
 }
 
 // Flushed waits until the bridge has everything that has been set, and nothing else.

@@ -79,6 +79,7 @@ func (o *options) guards() bool { return o.network.Mode == "kubernetes" }
 // methods may be called on nil.
 type kubernetes struct {
 	place    func(context.Context, attachment.Pod) (attachment.Place, error)
+	pods     func(context.Context) (map[string]bool, error)
 	services *services.Watcher     // nil: somebody else leads to Services
 	policies *k8spolicy.Controller // nil: there are none
 }
@@ -96,6 +97,9 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 	if k.place, err = k8splugin.NewPlacer(cfg); err != nil {
 		return nil, err
 	}
+	if k.pods, err = k8splugin.NewPods(cfg, cmp.Or(o.kube.node, o.host)); err != nil {
+		return nil, err
+	}
 	client, err := kubeapi.NewClient(cfg)
 	if err != nil {
 		return nil, err
@@ -110,13 +114,9 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 	if o.kube.proxy == proxyOff {
 		return k, nil
 	}
-	node := o.kube.node
-	if node == "" {
-		node = o.host
-	}
 	driver.KeepServices()
 	k.services, err = services.New(services.Config{
-		HostLabel: o.host, Node: node, Services: client.Services(), EndpointSlices: client.EndpointSlices(), Nodes: client.Nodes(),
+		HostLabel: o.host, Node: cmp.Or(o.kube.node, o.host), Services: client.Services(), EndpointSlices: client.EndpointSlices(), Nodes: client.Nodes(),
 		Driver: driver, Log: log.WithField("part", "services"),
 	})
 	return k, err
@@ -127,6 +127,14 @@ func (k *kubernetes) placer() func(context.Context, attachment.Pod) (attachment.
 		return nil
 	}
 	return k.place
+}
+
+// living lists the pods of this host; nil without an API server.
+func (k *kubernetes) living() func(context.Context) (map[string]bool, error) {
+	if k == nil {
+		return nil
+	}
+	return k.pods
 }
 
 // guards holds pods to network policies; nil without an API server.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers/ovsd"
 	"github.com/contiv/netplugin/mgmtfn/attachment"
+	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin"
 	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/netplugin/cluster"
@@ -143,11 +144,11 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	}
 	if o.runsCNI() {
 		attacher := attachment.New(attachment.Config{
-			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Guards: kube.guards(), Log: log.WithField("part", "cni"),
+			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Pods: kube.living(), Guards: kube.guards(),
+			Notes: cni.NotesDir(o.cniSocket), Log: log.WithField("part", "cni"),
 		})
 		g.Go(func() error { return ended(ctx, attacher.Run(ctx)) })
-		cni := k8splugin.NewServer(attacher)
-		g.Go(func() error { return cni.Run(ctx, o.cniSocket) })
+		g.Go(func() error { return k8splugin.NewServer(attacher).Run(ctx, o.cniSocket) })
 		g.Go(func() error { return o.setUpNode(ctx, checks, log) })
 	} else {
 		docker, err := dockerServer(o, store, master, ag, driver, log)

@@ -28,6 +28,7 @@ const (
 	ifnameKey    = "contiv-ifname"
 	netnsKey     = "contiv-netns"
 	podKey       = "contiv-pod"
+	podUIDKey    = "contiv-pod-uid"
 	vrfKeyPrefix = "contiv-vrf/" // on the bridge: the number of a tenant's VRF
 	roundKey     = "contiv-round"
 

@@ -409,6 +409,20 @@ func (d *Driver) Realised(ctx context.Context, endpointID string) error {
 
 // Ready returns nil when everything declared is in the switches, or what is missing.
 func (d *Driver) Ready() error {
+	if err := d.Serving(); err != nil {
+		return err
+	}
+	for _, s := range d.sides {
+		if err := s.sw.Ready(); err != nil {
+			return fmt.Errorf("bridge %s: %w", s.bridge, err)
+		}
+	}
+	return nil
+}
+
+// Serving returns nil while ports can be attached and detached, or what is in the way:
+// changes that are on their way to the switches are not.
+func (d *Driver) Serving() error {
 	d.mu.Lock()
 	started, startErr, global := d.started, d.startErr, d.global
 	d.mu.Unlock()
@@ -425,7 +439,7 @@ func (d *Driver) Ready() error {
 		return errs.New(errs.Unavailable, "waiting for the global settings")
 	}
 	for _, s := range d.sides {
-		if err := s.sw.Ready(); err != nil {
+		if err := s.sw.Serving(); err != nil {
 			return fmt.Errorf("bridge %s: %w", s.bridge, err)
 		}
 	}

@@ -39,7 +39,7 @@ type Ports interface {
 	Detach(ctx context.Context, endpointID string) error
 	Attachments() []drivers.Attachment
 	Realised(ctx context.Context, endpointID string) error
-	Ready() error
+	Serving() error
 }
 
 // Pod names a Kubernetes pod; the zero value stands for none.
@@ -67,9 +67,14 @@ type Config struct {
 	Ports     Ports
 	// Placer finds a pod's place; nil when there is nobody to ask.
 	Placer func(context.Context, Pod) (Place, error)
+	// Pods lists the UIDs of all pods that are to run on this host; nil when there is
+	// nobody to ask.
+	Pods func(context.Context) (map[string]bool, error)
 	// Guards holds pods to network policies; nil when nobody does.
 	Guards Guards
-	Log    logrus.FieldLogger
+	// Notes is the directory where plugins leave notes of deletions; empty for none.
+	Notes string
+	Log   logrus.FieldLogger
 }
 
 // Guards holds pods to network policies.
@@ -117,6 +122,10 @@ func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 		return cni.Attached{}, failed(StepEndpoint, err)
 	}
 	defer release()
+	// An earlier deletion is over: this is wanted again.
+	if _, err := a.dropNote(req.ContainerID, req.IfName); err != nil {
+		return cni.Attached{}, failed(StepEndpoint, err)
+	}
 
 	place, err := a.place(ctx, req)
 	if err != nil {
@@ -171,7 +180,7 @@ func (a *Attacher) reserve(ctx context.Context, req Request, place Place) (state
 	a.pending.Forget(id)
 	attachment := drivers.Attachment{EndpointID: id, ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns}
 	if req.Pod != (Pod{}) {
-		attachment.Pod = req.Pod.Namespace + "/" + req.Pod.Name
+		attachment.Pod, attachment.PodUID = req.Pod.Namespace+"/"+req.Pod.Name, req.Pod.UID
 	}
 
 	var rec state.Endpoint

@@ -10,7 +10,7 @@ import (
 
 // Status says whether Add can work (CNI STATUS).
 func (a *Attacher) Status() error {
-	if err := a.cfg.Ports.Ready(); err != nil {
+	if err := a.cfg.Ports.Serving(); err != nil {
 		return &Failure{StepSwitch, codes[StepSwitch], err}
 	}
 	if err := a.cfg.Agent.Ready(); err != nil {

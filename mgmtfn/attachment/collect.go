@@ -5,15 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/state"
 )
 
-// collectInterval is how often endpoints are compared with what is attached.
-const collectInterval = 5 * time.Minute
+// How often it is looked for notes, and how often endpoints are compared with what is
+// attached: when the agent starts, a while later, and then at an interval.
+const (
+	noticeInterval  = 2 * time.Second
+	firstPause      = 30 * time.Second
+	collectInterval = 5 * time.Minute
+)
 
 // ID names one attachment.
 type ID struct{ ContainerID, IfName string }
@@ -47,31 +55,77 @@ func (a *Attacher) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// collect removes, from time to time, what a crash has left behind: endpoints of this
-// host that no port stands for, and ports whose container has gone. Both must be found
-// so twice in a row: an endpoint exists a moment before its port does.
+// collect makes true, from time to time, what plugins could only take note of, and
+// removes what a crash has left behind.
 func (a *Attacher) collect(ctx context.Context) error {
-	suspects := map[string]bool{}
-	tick := time.NewTicker(collectInterval)
+	suspects, due := map[string]bool{}, time.Time{}
+	next := firstPause
+	tick := time.NewTicker(noticeInterval)
 	defer tick.Stop()
 	for {
+		if a.Status() == nil {
+			a.takeNotice(ctx)
+			if now := time.Now(); now.After(due) {
+				suspects = a.collectOnce(ctx, suspects)
+				due, next = now.Add(next), collectInterval
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
 		}
-		if a.cfg.Agent.Ready() != nil || a.cfg.Ports.Ready() != nil {
-			continue
-		}
-		suspects = a.collectOnce(ctx, suspects)
 	}
 }
 
-// collectOnce removes what was suspected before and still is, and returns what is
-// suspected now.
+// takeNotice removes the attachments that there are notes about.
+func (a *Attacher) takeNotice(ctx context.Context) {
+	if a.cfg.Notes == "" {
+		return
+	}
+	notes, err := cni.Notes(a.cfg.Notes)
+	if err != nil {
+		a.cfg.Log.WithError(err).Warn("cannot read the notes of deletions")
+	}
+	for _, n := range notes {
+		if err := a.deleteNoted(ctx, n); err != nil {
+			a.cfg.Log.WithError(err).WithField("container", n.ContainerID).Warn("a deletion is tried again later")
+		}
+	}
+}
+
+func (a *Attacher) deleteNoted(ctx context.Context, n cni.Note) error {
+	release, err := a.turns.Lock(ctx, Name(n.ContainerID, n.IfName))
+	if err != nil {
+		return err
+	}
+	defer release()
+	// The note goes first: one that is left while this works is another one. That of a
+	// container which was attached meanwhile is gone.
+	if was, err := a.dropNote(n.ContainerID, n.IfName); !was || err != nil {
+		return err
+	}
+	if err := a.delete(ctx, n.ContainerID, n.IfName); err != nil {
+		return errors.Join(err, n.Leave(a.cfg.Notes))
+	}
+	return nil
+}
+
+func (a *Attacher) dropNote(containerID, ifName string) (was bool, err error) {
+	if a.cfg.Notes == "" {
+		return false, nil
+	}
+	return cni.Note{ContainerID: containerID, IfName: ifName}.Drop(a.cfg.Notes)
+}
+
+// collectOnce removes endpoints of this host that no port stands for, and ports whose
+// container or pod has gone, if they were suspected of that before; it returns who is
+// suspected now. Twice they must be found so: an endpoint exists a moment before its port
+// does, and runtimes get their time to detach what they end.
 func (a *Attacher) collectOnce(ctx context.Context, suspects map[string]bool) map[string]bool {
 	now := map[string]bool{}
-	for id, orphan := range a.orphans() {
+	podless := a.podless(ctx)
+	for id, orphan := range a.orphans(podless) {
 		if !suspects[id] {
 			now[id] = true
 			continue
@@ -80,7 +134,7 @@ func (a *Attacher) collectOnce(ctx context.Context, suspects map[string]bool) ma
 		if err != nil {
 			continue
 		}
-		if _, still := a.orphans()[id]; !still { // attached, or gone, while waiting
+		if _, still := a.orphans(podless)[id]; !still { // attached, or gone, while waiting
 			release()
 			continue
 		}
@@ -95,8 +149,32 @@ func (a *Attacher) collectOnce(ctx context.Context, suspects map[string]bool) ma
 	return now
 }
 
-// orphans lists endpoints of containers that are not there.
-func (a *Attacher) orphans() map[string]placedName {
+// podless lists the attachments whose pods are gone, by endpoint. Their pods were there
+// when they were attached: who is missed after the attachments were read has gone since.
+func (a *Attacher) podless(ctx context.Context) map[string]bool {
+	out := map[string]bool{}
+	if a.cfg.Pods == nil {
+		return out
+	}
+	attachments := a.cfg.Ports.Attachments()
+	if !slices.ContainsFunc(attachments, func(at drivers.Attachment) bool { return at.PodUID != "" }) {
+		return out
+	}
+	living, err := a.cfg.Pods(ctx)
+	if err != nil {
+		a.cfg.Log.WithError(err).Info("attachments are not compared with pods now")
+		return out
+	}
+	for _, at := range attachments {
+		if at.PodUID != "" && !living[at.PodUID] {
+			out[at.EndpointID] = true
+		}
+	}
+	return out
+}
+
+// orphans lists endpoints of containers that are not there, and those of podless ones.
+func (a *Attacher) orphans(podless map[string]bool) map[string]placedName {
 	out := map[string]placedName{}
 	attached := map[string]bool{}
 	for _, at := range a.cfg.Ports.Attachments() {
@@ -104,7 +182,7 @@ func (a *Attacher) orphans() map[string]placedName {
 		if at.Netns == "" {
 			continue
 		}
-		if _, err := os.Stat(at.Netns); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(at.Netns); !errors.Is(err, os.ErrNotExist) && !podless[at.EndpointID] {
 			continue
 		}
 		for id, p := range a.existing(at.ContainerID, at.IfName) {

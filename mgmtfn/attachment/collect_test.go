@@ -2,7 +2,10 @@ package attachment
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -11,6 +14,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/attachment/attachmenttest"
+	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
@@ -114,5 +118,94 @@ func TestKeepLeavesPortsOfOthers(t *testing.T) {
 	}
 	if w.Counts() != "1 endpoints, 2 ports" {
 		t.Errorf("left %s, expected the kept one's and the port whose interface its runtime moves", w.Counts())
+	}
+}
+
+// What a plugin could only take note of is done as soon as it can be, but not to a
+// container that was attached since.
+func TestNotedDeletions(t *testing.T) {
+	w := attachmenttest.New(t)
+	a := newAttacher(w)
+	a.cfg.Notes = filepath.Join(t.TempDir(), "deletions")
+	note := func(id string) {
+		if err := (cni.Note{ContainerID: id, IfName: "eth0"}).Leave(a.cfg.Notes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"c1", "c2"} {
+		if _, err := a.Add(t.Context(), container(id, netxtest.Namespace(t))); err != nil {
+			t.Fatal(err)
+		}
+		note(id)
+	}
+	note("unknown")
+	netns := netxtest.Namespace(t)
+	note("c3")
+	if _, err := a.Add(t.Context(), container("c3", netns)); err != nil {
+		t.Fatal(err)
+	}
+	w.Fail(attachmenttest.Ready, errs.New(errs.Unavailable, "no switch"))
+	a.takeNotice(t.Context())
+	if notes, err := cni.Notes(a.cfg.Notes); len(notes) != 3 || err != nil || w.Counts() != "3 endpoints, 3 ports" {
+		t.Fatalf("while it cannot be done: %s, notes %v, %v", w.Counts(), notes, err)
+	}
+	w.Fail(attachmenttest.Ready, nil)
+	a.takeNotice(t.Context())
+	if notes, err := cni.Notes(a.cfg.Notes); len(notes) != 0 || err != nil || w.Counts() != "1 endpoints, 1 ports" {
+		t.Errorf("left %s, notes %v, %v; expected those of c3", w.Counts(), notes, err)
+	}
+}
+
+// Nobody knows what there is before store and switch have been read.
+func TestDeleteBeforeThereIsAView(t *testing.T) {
+	w := attachmenttest.New(t)
+	a := newAttacher(w)
+	w.Fail(attachmenttest.Ready, errors.New("waiting for the store"))
+	if err := a.Delete(t.Context(), "c1", "eth0"); err == nil || FailureOf(err).Code != cni.CodeTryLater {
+		t.Errorf("error %v, expected one with code %d", err, cni.CodeTryLater)
+	}
+}
+
+func TestCollectRemovesPortsWhosePodIsGone(t *testing.T) {
+	w := attachmenttest.New(t)
+	a := newAttacher(w)
+	living, asked := map[string]bool{"here": true, "going": true}, 0
+	var unanswered error
+	a.cfg.Pods = func(context.Context) (map[string]bool, error) { asked++; return maps.Clone(living), unanswered }
+	pass := func(suspects map[string]bool) map[string]bool { return a.collectOnce(t.Context(), suspects) }
+	if _, err := a.Add(t.Context(), container("no-pod", netxtest.Namespace(t))); err != nil {
+		t.Fatal(err)
+	}
+	if pass(nil); asked != 0 {
+		t.Error("the API server is asked for pods though there are none here")
+	}
+	for _, uid := range []string{"here", "going"} {
+		req := container("c-"+uid, netxtest.Namespace(t))
+		req.Pod = Pod{Namespace: "shop", Name: uid, UID: uid}
+		if _, err := a.Add(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if suspects := pass(nil); len(suspects) != 0 {
+		t.Fatalf("suspects %v while all pods live", suspects)
+	}
+	delete(living, "going")
+	unanswered = errs.New(errs.Unavailable, "no API server")
+	if suspects := pass(nil); len(suspects) != 0 {
+		t.Fatalf("suspects %v without an answer of the API server", suspects)
+	}
+	unanswered = nil
+	suspects := pass(nil)
+	if len(suspects) != 1 || w.Counts() != "3 endpoints, 3 ports" {
+		t.Fatalf("suspects %v, %s; expected one, and its runtime to get time", suspects, w.Counts())
+	}
+	living["going"] = true
+	if again := pass(suspects); len(again) != 0 || w.Counts() != "3 endpoints, 3 ports" {
+		t.Fatalf("suspects %v, %s though the pod is there", again, w.Counts())
+	}
+	delete(living, "going")
+	pass(pass(nil))
+	if w.Counts() != "2 endpoints, 2 ports" {
+		t.Errorf("left %s, expected to lose the one whose pod is gone", w.Counts())
 	}
 }

@@ -8,10 +8,12 @@ import (
 
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/errs"
 )
 
 // Delete detaches a container; what is gone already is no error. Neither the namespace
-// nor the pod need exist any more.
+// nor the pod need exist any more. Without a view of store and switch nobody can tell
+// what is gone: it is to be asked again then.
 func (a *Attacher) Delete(ctx context.Context, containerID, ifName string) error {
 	if containerID == "" {
 		return failed(StepRequest, fmt.Errorf("no container id given"))
@@ -21,6 +23,14 @@ func (a *Attacher) Delete(ctx context.Context, containerID, ifName string) error
 		return failed(StepEndpoint, err)
 	}
 	defer release()
+	return a.delete(ctx, containerID, ifName)
+}
+
+// delete is Delete for who has the turn.
+func (a *Attacher) delete(ctx context.Context, containerID, ifName string) error {
+	if err := a.Status(); err != nil {
+		return failed(StepInterface, errs.Wrap(errs.Unavailable, err))
+	}
 	for id, place := range a.existing(containerID, ifName) {
 		if err := a.remove(ctx, place.Place, place.name); err != nil {
 			return failed(StepInterface, err)

@@ -3,6 +3,7 @@ package k8splugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,12 +19,9 @@ import (
 
 // NewPlacer returns a function that finds a pod's place by asking the API server.
 func NewPlacer(api *rest.Config) (func(context.Context, attachment.Pod) (attachment.Place, error), error) {
-	cfg := rest.CopyConfig(api)
-	cfg.Timeout = 10 * time.Second
-	// Labels and UID are all that is needed.
-	client, err := metadata.NewForConfig(cfg)
+	client, err := metadataClient(api)
 	if err != nil {
-		return nil, errs.New(errs.Invalid, "client of the API server: %w", err)
+		return nil, err
 	}
 	return func(ctx context.Context, want attachment.Pod) (attachment.Place, error) {
 		return podPlace(ctx, client, want)
@@ -53,7 +51,7 @@ func podPlace(ctx context.Context, api metadata.Interface, want attachment.Pod) 
 	if err := g.Wait(); err != nil {
 		return attachment.Place{}, err
 	}
-	if want.UID != "" && string(pod.UID) != want.UID {
+	if want.UID != "" && !slices.Contains(podUIDs(pod), want.UID) {
 		return attachment.Place{}, errs.New(errs.Conflict, "pod %s/%s has UID %s now, the call is for %s", want.Namespace, want.Name, pod.UID, want.UID)
 	}
 	own, all := placeIn(pod), placeIn(namespace)

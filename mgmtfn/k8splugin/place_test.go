@@ -110,6 +110,11 @@ func TestPlaces(t *testing.T) {
 			}
 		})
 	}
+	// A kubelet knows the pods it has from files by another UID than the API server.
+	req.UID, api.pod.Annotations = "u-file", map[string]string{mirrorOf: "u-file"}
+	if _, err := placer(t.Context(), req); err != nil {
+		t.Errorf("a pod from a file: %v", err)
+	}
 	req.UID = "u-0" // the pod of that name is another one by now
 	if _, err := placer(t.Context(), req); !errs.Is(err, errs.Conflict) {
 		t.Errorf("error %v", err)

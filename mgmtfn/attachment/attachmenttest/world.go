@@ -34,7 +34,7 @@ type World struct {
 // Call is what can be made to fail.
 type Call int
 
-// The calls; Ready stands for Realised as well.
+// The calls; Ready stands for Realised and Serving as well.
 const (
 	Create Call = iota
 	Delete
@@ -126,6 +126,8 @@ func (w *World) LocalEndpoints() []state.Endpoint {
 
 func (w *World) PortsChanged() {}
 func (w *World) Ready() error  { return w.failure(Ready) }
+
+func (w *World) Serving() error { return w.failure(Ready) }
 
 func (w *World) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, _ uint16) (drivers.Port, error) {
 	w.mu.Lock()

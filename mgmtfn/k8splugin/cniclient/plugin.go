@@ -55,8 +55,9 @@ func (p *Plugin) Add(args *skel.CmdArgs) error {
 	return out.PrintTo(p.Stdout)
 }
 
-// Del detaches a container. It needs neither the namespace nor CNI_ARGS. An agent that
-// cannot be asked is an error: the runtime repeats the call.
+// Del detaches a container. It needs neither the namespace nor CNI_ARGS. When the agent
+// is not there, or cannot do it now, a note is left for it: pods must not be kept from
+// ending.
 func (p *Plugin) Del(args *skel.CmdArgs) error {
 	conf, err := p.parseConf(args.StdinData)
 	if err != nil {
@@ -66,7 +67,17 @@ func (p *Plugin) Del(args *skel.CmdArgs) error {
 	defer log.Close()
 	_, err = call(conf.Socket, cniapi.PathDelPod, cni.OtherTimeout, conf.request(args.ContainerID, args.Netns, args.IfName, args.Args))
 	log.Printf("DEL %s %s: %v", args.ContainerID, args.IfName, err)
-	return err
+	var refused *types.Error
+	if !errors.As(err, &refused) || refused.Code != cni.CodeTryLater {
+		return err
+	}
+	note := cni.Note{ContainerID: args.ContainerID, IfName: args.IfName}
+	if why := note.Leave(cni.NotesDir(conf.Socket)); why != nil {
+		log.Printf("DEL %s %s: no note for the agent: %v", args.ContainerID, args.IfName, why)
+		return err // the runtime repeats the call
+	}
+	log.Printf("DEL %s %s: noted for the agent", args.ContainerID, args.IfName)
+	return nil
 }
 
 // Check verifies an attachment.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 )
 
@@ -201,6 +203,49 @@ func TestDelNeedsNeitherNamespaceNorArgs(t *testing.T) {
 	}
 	if a.path != cniapi.PathDelPod || a.req.ContainerID != "c1" {
 		t.Errorf("asked %s %+v", a.path, a.req)
+	}
+}
+
+// A pod must not be kept from ending because the agent is away, or cannot do it now.
+func TestDelLeavesANote(t *testing.T) {
+	a := newAgent(t)
+	dir := cni.NotesDir(a.socket)
+	later := cniapi.PodReply{Result: 1, ErrCode: cni.CodeTryLater, ErrMsg: "Contiv:Error creating EP"}
+	for _, c := range []struct {
+		name  string
+		reply any
+		away  bool
+		fails bool
+	}{
+		{name: "done", reply: cniapi.PodReply{EndpointID: "c1"}},
+		{name: "refused", reply: cniapi.PodReply{Result: 1, ErrCode: cni.CodeInvalidEnv}, fails: true},
+		{name: "later", reply: later},
+		{name: "away", away: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a.status, a.reply = http.StatusOK, c.reply
+			args := a.args("1.0.0", "")
+			if c.away {
+				args.StdinData = bytes.ReplaceAll(args.StdinData, []byte(a.socket), []byte(a.socket+"-of-nobody"))
+			}
+			if err := (&Plugin{Stdout: &bytes.Buffer{}}).Del(args); (err != nil) != c.fails {
+				t.Errorf("error %v, expected one: %v", err, c.fails)
+			}
+			was, err := cni.Note{ContainerID: "c1", IfName: "eth0"}.Drop(dir)
+			if expected := c.away || c.name == "later"; was != expected || err != nil {
+				t.Errorf("a note: %v, %v; expected %v", was, err, expected)
+			}
+		})
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.reply = later
+	if err := (&Plugin{Stdout: &bytes.Buffer{}}).Del(a.args("1.0.0", "")); err == nil {
+		t.Error("DEL succeeds though neither the agent does it nor a note can be left")
 	}
 }
 
