@@ -28,6 +28,7 @@ import (
 type kubeOptions struct {
 	config, node, proxy string
 	confDir, binDir     string
+	conf                string
 }
 
 const (
@@ -36,7 +37,7 @@ const (
 )
 
 func (o *kubeOptions) flags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringFlag{
 			Name: "k8s-config", Value: kubeapi.DefaultConfig, Destination: &o.config, Sources: env.Var("K8S_CONFIG"),
 			Usage: "`file` with the API server's address and credentials; without it those of the pod that netplugin runs in (mode kubernetes and test)",
@@ -46,16 +47,26 @@ func (o *kubeOptions) flags() []cli.Flag {
 			Usage: "`name` of this host's Node (default: the label of the host)",
 		},
 		&cli.StringFlag{
+			Name: "cni-config", Destination: &o.conf, Sources: env.Var("CNI_CONFIG"),
+			Usage: "CNI configuration to write instead of Contiv's own, as `JSON`: of a network or a list of plugins (mode kubernetes)",
+		},
+		&cli.StringFlag{
+			Name: "service-proxy", Value: proxyPods, Destination: &o.proxy, Sources: env.Var("SERVICE_PROXY"),
+			Usage: "pods: lead containers to the pods of Services; off: leave it to the node's own proxy (mode kubernetes)",
+		},
+	}, o.nodeFlags()...)
+}
+
+// nodeFlags say where the files are that make a node ready.
+func (o *kubeOptions) nodeFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{
 			Name: "cni-conf-dir", Destination: &o.confDir, Sources: env.Var("CNI_CONF_DIR"),
 			Usage: "`directory` to write the CNI configuration to once containers can be attached, which makes the node ready; by default none is written (mode kubernetes)",
 		},
 		&cli.StringFlag{
 			Name: "cni-bin-dir", Destination: &o.binDir, Sources: env.Var("CNI_BIN_DIR"),
 			Usage: "`directory` to copy contivk8s to, which is looked for beside netplugin; by default it is not copied (mode kubernetes)",
-		},
-		&cli.StringFlag{
-			Name: "service-proxy", Value: proxyPods, Destination: &o.proxy, Sources: env.Var("SERVICE_PROXY"),
-			Usage: "pods: lead containers to the pods of Services; off: leave it to the node's own proxy (mode kubernetes)",
 		},
 	}
 }
@@ -65,6 +76,9 @@ func (o *kubeOptions) validate() error {
 		if !filepath.IsAbs(path) && (path != "" || flag == "--k8s-config") {
 			return cliconf.Usagef("%s %q: expected an absolute path", flag, path)
 		}
+	}
+	if err := nodesetup.CheckConf(o.conf); err != nil {
+		return cliconf.Usagef("--cni-config: %w", err)
 	}
 	return cliconf.OneOf("--service-proxy", &o.proxy, proxyPods, proxyOff)
 }
@@ -181,6 +195,7 @@ func (o *options) setUpNode(ctx context.Context, checks map[string]func() error,
 	return nodesetup.Run(ctx, nodesetup.Config{
 		ConfDir: o.kube.confDir, BinDir: o.kube.binDir, Source: filepath.Join(filepath.Dir(self), nodesetup.Plugin), Socket: o.cniSocket,
 		PluginDir: cmp.Or(o.kube.binDir, "/opt/cni/bin"),
+		Conf:      o.kube.conf,
 		Ready: func() error {
 			if why := complaints(checks); len(why) > 0 {
 				return errs.New(errs.Unavailable, "%s", strings.Join(why, "; "))

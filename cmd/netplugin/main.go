@@ -25,7 +25,8 @@ type options struct {
 	names   nameOptions
 	kube    kubeOptions
 
-	host, vtep, ctrl, uplinkList string
+	host, vtep, vtepNetwork      string
+	ctrl, uplinkList             string
 	vxlanPort                    int
 	datapath, ovsdb, restAddress string
 	cniSocket                    string
@@ -65,7 +66,7 @@ func command() *cli.Command {
 			{Name: "preflight", Usage: "check whether this host can run netplugin", Flags: o.hostFlags(), Action: func(ctx context.Context, cmd *cli.Command) error {
 				return preflight(ctx, o, cmd.Root().Writer)
 			}},
-			{Name: "cleanup", Usage: "remove everything netplugin has made on this host", Flags: slices.Concat(o.hostFlags(), o.docker.flags(), []cli.Flag{
+			{Name: "cleanup", Usage: "remove everything netplugin has made on this host", Flags: slices.Concat(o.hostFlags(), o.docker.flags(), o.kube.nodeFlags(), []cli.Flag{
 				&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be removed"},
 			}), Action: func(ctx context.Context, cmd *cli.Command) error {
 				return cleanup(ctx, o, cmd.Bool("dry-run"), cmd.Root().Writer)
@@ -105,6 +106,10 @@ func (o *options) hostFlags() []cli.Flag {
 		&cli.StringFlag{
 			Name: "vtep-ip", Destination: &o.vtep, Sources: env.Var("VTEP_IP"),
 			Usage: "tunnel `address` of this host (default: a local address)",
+		},
+		&cli.StringFlag{
+			Name: "vtep-network", Destination: &o.vtepNetwork, Sources: env.Var("VTEP_NETWORK"),
+			Usage: "`subnet` in which every host has its tunnel address; goes before --vtep-ip, and is the same for all hosts",
 		},
 		&cli.StringFlag{
 			Name: "vlan-uplinks", Aliases: []string{"vlan-if"}, Destination: &o.uplinkList, Sources: env.Var("VLAN_UPLINKS"),
@@ -169,7 +174,7 @@ func (o *options) validateHost(ctx context.Context) (err error) {
 	if o.ctrlIP, err = localAddress(ctx, "--ctrl-ip", o.ctrl); err != nil {
 		return err
 	}
-	if o.vtepIP, err = localAddress(ctx, "--vtep-ip", o.vtep); err != nil {
+	if o.vtepIP, err = tunnelAddress(ctx, o.vtepNetwork, o.vtep); err != nil {
 		return err
 	}
 	if o.vxlanPort < 1 || o.vxlanPort > 65535 {
@@ -181,6 +186,27 @@ func (o *options) validateHost(ctx context.Context) (err error) {
 		}
 	}
 	return cliconf.OneOf("--ovs-datapath", &o.datapath, "auto", "system", "netdev")
+}
+
+// tunnelAddress is the address this host has in a network, else the one given.
+func tunnelAddress(ctx context.Context, network, address string) (netip.Addr, error) {
+	if network == "" {
+		return localAddress(ctx, "--vtep-ip", address)
+	}
+	subnet, err := netip.ParsePrefix(network)
+	if err != nil {
+		return netip.Addr{}, cliconf.Usagef("--vtep-network %q: expected a subnet such as 192.168.60.0/24", network)
+	}
+	local, err := netx.LocalAddresses()
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for _, a := range local {
+		if subnet.Contains(a.Addr) {
+			return a.Addr, nil
+		}
+	}
+	return netip.Addr{}, cliconf.Usagef("--vtep-network %s: this host has no address in it", network)
 }
 
 func localAddress(ctx context.Context, flag, value string) (netip.Addr, error) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/contiv/netplugin/drivers/ovsd"
+	"github.com/contiv/netplugin/mgmtfn/k8splugin/nodesetup"
 )
 
 // preflight prints what it finds and fails when something is amiss.
@@ -64,5 +65,5 @@ func cleanup(ctx context.Context, o *options, dryRun bool, w io.Writer) error {
 	if !dryRun {
 		_ = os.Remove("/run/contiv/contiv-cni.sock")
 	}
-	return nil
+	return nodesetup.Remove(o.kube.confDir, o.kube.binDir, dryRun, func(path string) { fmt.Fprintln(w, verb, path) })
 }

@@ -188,6 +188,9 @@ func TestRoot(t *testing.T) {
 	}
 }
 
+// apiServer is what earlier releases had in the ConfigMap.
+const apiServer = `{"K8S_API_SERVER": "https://__KUBERNETES_SERVICE_HOST__:__KUBERNETES_SERVICE_PORT__", "K8S_TOKEN": "__SERVICEACCOUNT_TOKEN__"}`
+
 // TestEntrypoint: of role and mode (packaging contract of the image).
 func TestEntrypoint(t *testing.T) {
 	root := unpack(t)
@@ -195,11 +198,16 @@ func TestEntrypoint(t *testing.T) {
 		env    []string
 		args   []string
 		want   string
+		file   string // contiv.json
 		failed bool
 	}{
-		"mode of all":     {env: []string{"CONTIV_ROLE=netplugin", "CONTIV_MODE=kubernetes"}, want: "netplugin /kubernetes"},
-		"mode of one":     {env: []string{"CONTIV_ROLE=netmaster", "CONTIV_MODE=docker", "CONTIV_NETMASTER_MODE=test"}, want: "netmaster test/"},
-		"arguments":       {env: []string{"CONTIV_ROLE=netmaster"}, args: []string{"--log-level", "a b"}, want: "netmaster / --log-level a b"},
+		"mode of all": {env: []string{"CONTIV_ROLE=netplugin", "CONTIV_MODE=kubernetes"}, want: "netplugin /kubernetes"},
+		"mode of one": {env: []string{"CONTIV_ROLE=netmaster", "CONTIV_MODE=docker", "CONTIV_NETMASTER_MODE=test"}, want: "netmaster test/"},
+		"arguments":   {env: []string{"CONTIV_ROLE=netmaster"}, args: []string{"--log-level", "a b"}, want: "netmaster / --log-level a b"},
+		"file of the API server": {
+			env:  []string{"CONTIV_ROLE=netplugin", "KUBERNETES_SERVICE_HOST=10.0.0.1", "KUBERNETES_SERVICE_PORT=6443", `CONTIV_K8S_CONFIG=` + apiServer},
+			want: "netplugin /", file: `{"K8S_API_SERVER": "https://10.0.0.1:6443", "K8S_TOKEN": ""}` + "\n",
+		},
 		"no role":         {want: `CONTIV_ROLE is "", expected netmaster`, failed: true},
 		"another program": {env: []string{"CONTIV_ROLE=sh"}, want: `CONTIV_ROLE is "sh", expected netmaster`, failed: true},
 	} {
@@ -207,6 +215,13 @@ func TestEntrypoint(t *testing.T) {
 			out, err := inside(root, test.env, "/contiv/scripts/entrypoint", test.args...)
 			if (err != nil) != test.failed || !strings.HasPrefix(out, test.want) {
 				t.Errorf("%v: %q, expected %q", err, out, test.want)
+			}
+			const file = "/etc/contiv/contiv.json"
+			if test.file == "" {
+				return
+			}
+			if got, err := os.ReadFile(root + file); err != nil || string(got) != test.file {
+				t.Errorf("%s has %q, %v; expected %q", file, got, err, test.file)
 			}
 		})
 	}

@@ -41,7 +41,8 @@ type Config struct {
 	// Takeover gives the interface of the control network to the VLANs, as on hosts that
 	// have one interface only; with netmode vlan.
 	Takeover bool `json:"takeover,omitempty"`
-	// Bare brings up hosts with Open vSwitch only.
+	// Bare brings up hosts with Open vSwitch only; with Kubernetes also a cluster that has
+	// no network yet, as kubeadm leaves it, and a store if it is a separate one.
 	Bare bool `json:"bare,omitempty"`
 	// Routers are those of the physical network, by what speaks BGP on them: frr or bird.
 	Routers []string `json:"routers,omitempty"`
@@ -115,7 +116,7 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("%d routers: expected at most %d", len(c.Routers), MaxRouters)
 	case slices.ContainsFunc(c.Routers, func(r string) bool { return r != RouterFRR && r != RouterBIRD }):
 		return invalid("routers %v: expected %s or %s", c.Routers, RouterFRR, RouterBIRD)
-	case c.Kubernetes && (c.Bare || c.Mode != "kubernetes"):
+	case c.Kubernetes && c.Mode != "kubernetes":
 		return invalid("a cluster of Kubernetes needs Contiv in mode kubernetes, and no Docker Engine")
 	case slices.ContainsFunc(c.Containerd, func(v string) bool { return v != ContainerdPacked && v != ContainerdBuilt }):
 		return invalid("containerd %v: expected %s or %s", c.Containerd, ContainerdPacked, ContainerdBuilt)

@@ -32,7 +32,7 @@ const (
 // Daemons lists what runs on the host, in the order of starting.
 func (h *Host) Daemons() []string {
 	c, list := h.lab.cfg, []string{ovs}
-	if c.Bare {
+	if c.Bare && !c.Kubernetes {
 		return list
 	}
 	if h.Number <= c.Masters {
@@ -42,7 +42,9 @@ func (h *Host) Daemons() []string {
 		case StoreConsul:
 			list = append(list, consul)
 		}
-		list = append(list, netmaster)
+		if !c.Bare {
+			list = append(list, netmaster)
+		}
 	}
 	if c.Relay {
 		list = append(list, relay)
@@ -50,7 +52,9 @@ func (h *Host) Daemons() []string {
 	if c.Kubernetes && h.Number == 1 {
 		list = append(list, controlPlane()...)
 	}
-	list = append(list, netplugin)
+	if !c.Bare {
+		list = append(list, netplugin)
+	}
 	if c.Kubernetes {
 		list = append(list, containerd, kubelet)
 	}
@@ -88,13 +92,18 @@ func (h *Host) StartDaemon(ctx context.Context, name string) error {
 	if err := h.AwaitReady(ctx, name); err != nil {
 		return err
 	}
-	if name == kubeAPI {
+	if name == kubeAPI && !h.lab.cfg.Bare {
 		if _, err := h.lab.KubectlInput(ctx, k8s.Only("ServiceAccount", "ClusterRole", "ClusterRoleBinding"), "apply", "-f", "-"); err != nil {
 			return err
 		}
 	}
 	if name == containerd {
 		if err := h.importKubeImages(ctx); err != nil {
+			return err
+		}
+	}
+	if name == kubelet && h.Number == 1 && h.lab.cfg.Bare {
+		if err := h.lab.markControlPlane(ctx); err != nil {
 			return err
 		}
 	}

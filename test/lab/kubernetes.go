@@ -178,6 +178,17 @@ func (h *Host) importKubeImages(ctx context.Context) error {
 	return err
 }
 
+// markControlPlane gives host1 the label that kubeadm gives nodes with a control plane,
+// but not its taint: it is a node like the others.
+func (l *Lab) markControlPlane(ctx context.Context) error {
+	node := "node/" + l.hosts[0].Name
+	if _, err := l.Kubectl(ctx, "wait", "--for=create", "--timeout=5m", node); err != nil {
+		return err
+	}
+	_, err := l.Kubectl(ctx, "label", node, "node-role.kubernetes.io/control-plane=")
+	return err
+}
+
 // Kubectl runs kubectl on host1 as the cluster's administrator and returns what it
 // prints.
 func (l *Lab) Kubectl(ctx context.Context, args ...string) (string, error) {

@@ -114,11 +114,14 @@ func (h *Host) addKubernetes(c *hostinit.Config, keys kubeKeys) error {
 		return err
 	}
 	c.Binds = append(c.Binds, hostinit.Bind{Source: dir, Target: kubeBin, ReadOnly: true})
-	access, err := json.Marshal(map[string]string{
-		"K8S_API_SERVER": "https://" + kubeMaster(), "K8S_CA": kubeDir + "/ca.crt", "K8S_TOKEN": "contiv-token", "SVC_SUBNET": kubeServices,
-	})
-	if err != nil {
-		return err
+	if !h.lab.cfg.Bare {
+		access, err := json.Marshal(map[string]string{
+			"K8S_API_SERVER": "https://" + kubeMaster(), "K8S_CA": kubeDir + "/ca.crt", "K8S_TOKEN": "contiv-token", "SVC_SUBNET": kubeServices,
+		})
+		if err != nil {
+			return err
+		}
+		c.Files["/var/contiv/config/contiv.json"] = string(access)
 	}
 	files := map[string]string{
 		"ca.crt": keys.ca, "node.kubeconfig": kubeconfig(h.Name + "-token"), "kubelet.yaml": h.kubeletConfig(), "containerd.toml": h.containerdConfig(),
@@ -130,7 +133,6 @@ func (h *Host) addKubernetes(c *hostinit.Config, keys kubeKeys) error {
 	for name, content := range files {
 		c.Files[filepath.Join(kubeDir, name)] = content
 	}
-	c.Files["/var/contiv/config/contiv.json"] = string(access)
 	return h.makeCgroups()
 }
 

@@ -176,8 +176,8 @@ next:
 	return chosen, nil
 }
 
-// linkCNI fills the host's /opt/cni/bin: ours, and the reference plugins for
-// comparison.
+// linkCNI fills the host's /opt/cni/bin: ours, unless it is to be installed, and the
+// reference plugins for comparison and for chains.
 func (h *Host) linkCNI() error {
 	dir := h.file("/opt/cni/bin")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -190,8 +190,10 @@ func (h *Host) linkCNI() error {
 		}
 		return err
 	}
-	if err := link("/opt/contiv/bin/contivk8s"); err != nil {
-		return err
+	if !h.lab.cfg.Bare {
+		if err := link("/opt/contiv/bin/contivk8s"); err != nil {
+			return err
+		}
 	}
 	reference, err := filepath.Glob("/usr/lib/cni/*")
 	if err != nil {

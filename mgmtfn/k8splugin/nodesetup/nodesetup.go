@@ -33,6 +33,8 @@ type Config struct {
 	// PluginDir is where the runtime finds plugins, ours and those of others.
 	PluginDir string
 	Socket    string // of the agent
+	// Conf is the network configuration, as CheckConf takes it; empty: Contiv's own.
+	Conf string
 	// Ready says what keeps the agent from serving, or nil.
 	Ready func() error
 	Log   logrus.FieldLogger
@@ -69,12 +71,20 @@ func Run(ctx context.Context, c Config) error {
 	return nil
 }
 
-func writeConf(ctx context.Context, c Config) error {
+// content is that of the network configuration.
+func (c Config) content(ctx context.Context) ([]byte, error) {
+	if c.Conf != "" {
+		return asList(c.Conf)
+	}
 	newest, err := speaksNewest(ctx, c.PluginDir, chained)
 	if err != nil {
 		c.Log.WithError(err).Warnf("pods cannot be attached before there is a working %s in %s", chained, c.PluginDir)
 	}
-	want, err := conflist(c.Socket, newest)
+	return conflist(c.Socket, newest)
+}
+
+func writeConf(ctx context.Context, c Config) error {
+	want, err := c.content(ctx)
 	if err != nil {
 		return err
 	}

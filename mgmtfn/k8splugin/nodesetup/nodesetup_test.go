@@ -7,10 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/containernetworking/cni/libcni"
+	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
 )
 
@@ -126,5 +128,63 @@ func TestVersionOfTheConfiguration(t *testing.T) {
 				t.Errorf("plain version %q, %v; expected 1.0.0", plain.CNIVersion, err)
 			}
 		})
+	}
+}
+
+// TestOwnConf: what users write themselves, also as earlier releases had it.
+func TestOwnConf(t *testing.T) {
+	c := config(t)
+	for name, conf := range map[string]string{
+		"of earlier releases": `{"cniVersion":"0.3.1","name":"contiv-net","type":"contivk8s"}`,
+		"a list":              `{"cniVersion":"0.4.0","name":"contiv-net","plugins":[{"type":"contivk8s"},{"type":"tuning"}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := CheckConf(conf); err != nil {
+				t.Fatal(err)
+			}
+			c.Conf = conf
+			if err := Run(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			list, err := libcni.ConfListFromFile(filepath.Join(c.ConfDir, Conflist))
+			if err != nil || list.Name != "contiv-net" || list.Plugins[0].Network.Type != Plugin || len(list.Plugins) != strings.Count(conf, "type") {
+				t.Errorf("configuration %+v, %v", list, err)
+			}
+		})
+	}
+	for _, conf := range []string{"{", "[]", `{"name":"x"}`, `{"plugins":1}`} {
+		if CheckConf(conf) == nil {
+			t.Errorf("%s was taken", conf)
+		}
+	}
+}
+
+// TestRemove: both files, what there is of them, and nothing else.
+func TestRemove(t *testing.T) {
+	c := config(t)
+	if err := Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(c.ConfDir, "20-other.conflist")
+	if err := os.WriteFile(other, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	remove := func(dryRun bool) (said []string) {
+		if err := Remove(c.ConfDir, c.BinDir, dryRun, func(path string) { said = append(said, path) }); err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	both := []string{filepath.Join(c.ConfDir, Conflist), filepath.Join(c.BinDir, Plugin)}
+	for i, want := range [][]string{both, both, nil} {
+		if diff := cmp.Diff(want, remove(i == 0)); diff != "" {
+			t.Errorf("time %d: %s", i, diff)
+		}
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("a stranger's: %v", err)
+	}
+	if err := Remove("", "", false, func(path string) { t.Errorf("removed %s", path) }); err != nil {
+		t.Error(err)
 	}
 }
