@@ -82,7 +82,7 @@ install: build install-files ## install binaries, units and sample settings belo
 install-files: # the same with what is in bin/ already
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)/opt/cni/bin $(DESTDIR)/etc/contiv $(DESTDIR)/usr/lib/systemd/system $(DESTDIR)/usr/lib/sysusers.d
 	install -m 755 $(BIN)/netmaster $(BIN)/netplugin $(BIN)/netctl $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(BIN)/contivk8s $(DESTDIR)/opt/cni/bin/
+	install -m 755 $(BIN)/contivk8s $(BIN)/netcontiv $(DESTDIR)/opt/cni/bin/
 	sed 's|@BIN@|$(PREFIX)/bin|' scripts/systemd/netmaster.service > $(DESTDIR)/usr/lib/systemd/system/netmaster.service
 	sed 's|@BIN@|$(PREFIX)/bin|' scripts/systemd/netplugin.service > $(DESTDIR)/usr/lib/systemd/system/netplugin.service
 	sed 's|@BIN@|$(PREFIX)/bin|' scripts/systemd/contiv-docker-relay.service > $(DESTDIR)/usr/lib/systemd/system/contiv-docker-relay.service

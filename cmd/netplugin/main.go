@@ -24,6 +24,7 @@ type options struct {
 	docker  docker
 	names   nameOptions
 	kube    kubeOptions
+	mesos   mesosOptions
 
 	host, vtep, vtepNetwork      string
 	ctrl, uplinkList             string
@@ -50,7 +51,7 @@ func command() *cli.Command {
 	return &cli.Command{
 		Name:  "netplugin",
 		Usage: "Contiv's agent: networks and endpoints of one host",
-		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.flags(), o.docker.flags(), o.names.flags(), o.kube.flags()),
+		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.flags(), o.docker.flags(), o.names.flags(), o.kube.flags(), o.mesos.flags()),
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			log, err := o.log.Open("netplugin", os.Stderr)
 			if err != nil {

@@ -142,13 +142,20 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if kube != nil {
 		g.Go(func() error { return kube.Run(ctx) })
 	}
-	if o.runsCNI() {
+	if o.runsCNI() || o.runsMesos() {
 		attacher := attachment.New(attachment.Config{
 			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Pods: kube.living(), Guards: kube.guards(),
 			Notes: cni.NotesDir(o.cniSocket), Log: log.WithField("part", "cni"),
 		})
 		g.Go(func() error { return ended(ctx, attacher.Run(ctx)) })
-		g.Go(func() error { return k8splugin.NewServer(attacher).Run(ctx, o.cniSocket) })
+		if o.runsCNI() {
+			g.Go(func() error { return k8splugin.NewServer(attacher).Run(ctx, o.cniSocket) })
+		}
+		if o.runsMesos() {
+			g.Go(func() error { return o.serveMesos(ctx, attacher, ag, log) })
+		}
+	}
+	if o.runsCNI() {
 		g.Go(func() error { return o.setUpNode(ctx, checks, log) })
 	} else {
 		docker, err := dockerServer(o, store, master, ag, driver, log)

@@ -10,7 +10,9 @@ import (
 	"strconv"
 
 	"github.com/contiv/netplugin/drivers/ovsd"
+	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/nodesetup"
+	"github.com/contiv/netplugin/mgmtfn/mesosplugin/mesosapi"
 )
 
 // preflight prints what it finds and fails when something is amiss.
@@ -41,10 +43,13 @@ func preflight(ctx context.Context, o *options, w io.Writer) error {
 
 // cleanup removes what netplugin made. A running netplugin would make it again.
 func cleanup(ctx context.Context, o *options, dryRun bool, w io.Writer) error {
-	if c, err := net.Dial("unix", "/run/contiv/contiv-cni.sock"); err == nil {
-		c.Close()
-		if !dryRun {
-			return errors.New("netplugin is running on this host; stop it first")
+	sockets := []string{cniapi.DefaultSocket, mesosapi.DefaultSocket}
+	for _, path := range sockets {
+		if c, err := net.Dial("unix", path); err == nil {
+			c.Close()
+			if !dryRun {
+				return errors.New("netplugin is running on this host; stop it first")
+			}
 		}
 	}
 	if o.vxlanPort < 1 || o.vxlanPort > 65535 {
@@ -63,7 +68,9 @@ func cleanup(ctx context.Context, o *options, dryRun bool, w io.Writer) error {
 		return err
 	}
 	if !dryRun {
-		_ = os.Remove("/run/contiv/contiv-cni.sock")
+		for _, path := range sockets {
+			_ = os.Remove(path)
+		}
 	}
 	return nodesetup.Remove(o.kube.confDir, o.kube.binDir, dryRun, func(path string) { fmt.Fprintln(w, verb, path) })
 }

@@ -25,7 +25,7 @@ func Contiv(name string) Image {
 }
 
 // binaries are those of this project that are in the image.
-var binaries = []string{"netmaster", "netplugin", "netctl", "contivk8s"}
+var binaries = []string{"netmaster", "netplugin", "netctl", "contivk8s", "netcontiv"}
 
 // programs are those of other packages, by the Debian package they come in.
 var programs = []struct{ path, from string }{

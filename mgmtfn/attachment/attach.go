@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/containernetworking/cni/pkg/utils"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
@@ -113,6 +114,9 @@ func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 	if req.ContainerID == "" || req.Netns == "" || req.IfName == "" {
 		return cni.Attached{}, failed(StepRequest, fmt.Errorf("container id %q, network namespace %q and interface name %q must all be given", req.ContainerID, req.Netns, req.IfName))
 	}
+	if err := utils.ValidateContainerID(req.ContainerID); err != nil {
+		return cni.Attached{}, failed(StepRequest, fmt.Errorf("container id %q: %s", req.ContainerID, err.Msg))
+	}
 	name := Name(req.ContainerID, req.IfName)
 	if err := ns.IsNSorErr(req.Netns); err != nil {
 		return cni.Attached{}, failed(StepNetns, fmt.Errorf("network namespace %s: %w", req.Netns, err))
@@ -136,7 +140,7 @@ func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 			continue
 		}
 		if err := a.remove(ctx, old.Place, old.name); err != nil {
-			return cni.Attached{}, failed(StepInterface, err)
+			return cni.Attached{}, failed(StepDetach, err)
 		}
 	}
 	rec, port, err := a.reserve(ctx, req, place)

@@ -33,7 +33,7 @@ func (a *Attacher) delete(ctx context.Context, containerID, ifName string) error
 	}
 	for id, place := range a.existing(containerID, ifName) {
 		if err := a.remove(ctx, place.Place, place.name); err != nil {
-			return failed(StepInterface, err)
+			return failed(StepDetach, err)
 		}
 		a.cfg.Log.WithField("endpoint", id).Info("container detached")
 	}

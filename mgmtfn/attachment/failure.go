@@ -18,6 +18,7 @@ const (
 	StepNetns                     // enter the container's network namespace
 	StepInterface                 // make and configure the interface
 	StepRoutes                    // give it its routes
+	StepDetach                    // take the port away
 	StepSwitch                    // have a switch that takes orders
 	StepAgent                     // have an agent that knows the networks
 )
@@ -26,7 +27,7 @@ const (
 // knows.
 var codes = map[Step]uint{
 	StepRequest: cni.CodeInvalidEnv, StepPlace: cni.CodePodLookup, StepEndpoint: cni.CodeEndpoint, StepNetns: cni.CodeNetns,
-	StepInterface: cni.CodeInterface, StepRoutes: cni.CodeRoutes,
+	StepInterface: cni.CodeInterface, StepRoutes: cni.CodeRoutes, StepDetach: cni.CodeInterface,
 	StepSwitch: cni.CodeLimited, StepAgent: cni.CodeNotAvailable,
 }
 

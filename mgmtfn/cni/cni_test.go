@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +42,19 @@ func TestPost(t *testing.T) {
 	}
 	if _, _, err := Post(agent, "/x", OtherTimeout, func() {}); err == nil {
 		t.Error("a function can be encoded")
+	}
+}
+
+// An agent that never answers does not keep a runtime waiting.
+func TestPostTimesOut(t *testing.T) {
+	agent := filepath.Join(t.TempDir(), "agent.sock")
+	l, err := net.Listen("unix", agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, _, err := Post(agent, "/x", time.Millisecond, nil); !os.IsTimeout(err) {
+		t.Errorf("%v, expected a timeout", err)
 	}
 }
 

@@ -141,17 +141,23 @@ func (w *containers) removeOrphan(ctx context.Context, o orphan) error {
 }
 
 // orphans lists records and ports of this host, by endpoint id, whose endpoints no
-// container has.
+// container has. Ports in a network namespace are those of other runtimes: the Engine
+// moves interfaces itself.
 func (w *containers) orphans(alive map[string]bool) map[string]orphan {
-	out := map[string]orphan{}
+	out, others := map[string]orphan{}, map[string]bool{}
+	for _, at := range w.s.cfg.Ports.Attachments() {
+		if at.Netns != "" {
+			others[at.EndpointID] = true
+		}
+	}
 	for _, rec := range w.s.cfg.Agent.LocalEndpoints() {
-		if rec.EndpointID == "" || rec.EndpointID == w.s.cfg.HostLabel || alive[rec.EndpointID] || rec.ID != state.EndpointID(rec.NetID, rec.EndpointID) {
+		if others[rec.ID] || rec.EndpointID == "" || rec.EndpointID == w.s.cfg.HostLabel || alive[rec.EndpointID] || rec.ID != state.EndpointID(rec.NetID, rec.EndpointID) {
 			continue
 		}
 		out[rec.ID] = orphan{w.s.placeOf(rec.NetID, rec.ServiceName), rec.EndpointID}
 	}
 	for _, at := range w.s.cfg.Ports.Attachments() {
-		if _, listed := out[at.EndpointID]; listed || at.ContainerID == "" || alive[at.ContainerID] {
+		if _, listed := out[at.EndpointID]; listed || others[at.EndpointID] || at.ContainerID == "" || alive[at.ContainerID] {
 			continue
 		}
 		for id, p := range w.s.placesOf(at.ContainerID) {

@@ -131,6 +131,7 @@ var texts = map[attachment.Step]string{
 	attachment.StepNetns:     "Error moving to netns",
 	attachment.StepInterface: "Error setting interface attributes",
 	attachment.StepRoutes:    "Error setting default gateway",
+	attachment.StepDetach:    "Error setting interface attributes",
 	attachment.StepSwitch:    "the switch is not ready",
 	attachment.StepAgent:     "the agent is not ready",
 }

@@ -89,6 +89,9 @@ func (h *Host) netpluginArgs() []string {
 	if c.Kubernetes {
 		args = append(args, "--cni-conf-dir", "/etc/cni/net.d")
 	}
+	if c.Mesos {
+		args = append(args, "--mesos")
+	}
 	if c.SharedDocker {
 		args = append(args, "--docknet-scope", "global")
 	}

@@ -41,6 +41,8 @@ type Config struct {
 	// Takeover gives the interface of the control network to the VLANs, as on hosts that
 	// have one interface only; with netmode vlan.
 	Takeover bool `json:"takeover,omitempty"`
+	// Mesos has netplugin serve Mesos besides what its mode does.
+	Mesos bool `json:"mesos,omitempty"`
 	// Bare brings up hosts with Open vSwitch only; with Kubernetes also a cluster that has
 	// no network yet, as kubeadm leaves it, and a store if it is a separate one.
 	Bare bool `json:"bare,omitempty"`
@@ -149,7 +151,7 @@ func (c Config) findPrograms() error {
 		return errs.New(errs.NotFound, "program %s is missing: run make build", c.Init)
 	}
 	if !c.Bare {
-		for _, name := range []string{"netmaster", "netplugin", "netctl", "contivk8s"} {
+		for _, name := range []string{"netmaster", "netplugin", "netctl", contivk8s} {
 			if _, err := os.Stat(filepath.Join(c.Bin, name)); err != nil {
 				return errs.New(errs.NotFound, "program %s is missing: run make build", filepath.Join(c.Bin, name))
 			}

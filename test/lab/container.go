@@ -24,6 +24,7 @@ type Attachment struct {
 	Tenant  string // "" for the default one
 	Network string
 	Group   string // "" for none
+	Plugin  string // that attaches it: "" for contivk8s, or Netcontiv
 }
 
 // Container is a network namespace on a host, attached as a runtime attaches a pod.
@@ -33,6 +34,7 @@ type Container struct {
 	Tenant      string         `json:"tenant,omitempty"`
 	Network     string         `json:"network"`
 	Group       string         `json:"group,omitempty"`
+	Plugin      string         `json:"plugin,omitempty"`
 	ContainerID string         `json:"containerId"`
 	Netns       string         `json:"netns"` // path in the host
 	Interface   string         `json:"interface"`
@@ -45,6 +47,12 @@ type Container struct {
 	Result      map[string]any `json:"result,omitempty"` // what the plugin answered
 }
 
+// CNI plugins of ours: of any runtime, and of Mesos.
+const (
+	contivk8s = "contivk8s"
+	Netcontiv = "netcontiv"
+)
+
 const (
 	cniVersion   = "1.0.0"
 	cniInterface = "eth0"
@@ -54,8 +62,8 @@ const (
 // CNI limits container ids to these characters; namespaces are files of that name.
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
-// Attach makes a network namespace on a host and attaches it by running contivk8s as
-// a container runtime does. When that fails nothing is left of it.
+// Attach makes a network namespace on a host and attaches it by running the CNI plugin
+// as a container runtime does. When that fails nothing is left of it.
 func (l *Lab) Attach(ctx context.Context, a Attachment) (Container, error) {
 	h, err := l.Host(a.Host)
 	if err != nil {
@@ -75,7 +83,7 @@ func (l *Lab) Attach(ctx context.Context, a Attachment) (Container, error) {
 		return Container{}, err
 	}
 	c := Container{
-		Name: a.Name, Host: a.Host, Tenant: a.Tenant, Network: a.Network, Group: a.Group,
+		Name: a.Name, Host: a.Host, Tenant: a.Tenant, Network: a.Network, Group: a.Group, Plugin: a.Plugin,
 		// A container of the same name is another one after all.
 		ContainerID: a.Name + "-" + hex.EncodeToString(id),
 		Netns:       "/run/netns/" + a.Name, Interface: cniInterface, IPs: []string{},
@@ -151,6 +159,9 @@ func (l *Lab) Check(ctx context.Context, name string) error {
 
 // netconf is the network configuration a runtime would read from /etc/cni/net.d.
 func (c Container) netconf() ([]byte, error) {
+	if c.Plugin == Netcontiv {
+		return c.mesosConf()
+	}
 	contiv := map[string]string{"network": c.Network}
 	if c.Tenant != "" {
 		contiv["tenant"] = c.Tenant
@@ -158,11 +169,31 @@ func (c Container) netconf() ([]byte, error) {
 	if c.Group != "" {
 		contiv["group"] = c.Group
 	}
-	conf := map[string]any{"cniVersion": cniVersion, "name": "contiv-net", "type": "contivk8s", "contiv": contiv}
+	conf := map[string]any{"cniVersion": cniVersion, "name": "contiv-net", "type": contivk8s, "contiv": contiv}
 	if c.Result != nil {
 		conf["prevResult"] = c.Result
 	}
 	return json.Marshal(conf)
+}
+
+// mesosConf is the network configuration as the isolator of Mesos passes it on.
+func (c Container) mesosConf() ([]byte, error) {
+	type label struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+	}
+	labels := []label{{"io.contiv.network", c.Network}}
+	if c.Tenant != "" {
+		labels = append(labels, label{"io.contiv.tenant", c.Tenant})
+	}
+	if c.Group != "" {
+		labels = append(labels, label{"io.contiv.net-group", c.Group})
+	}
+	info := map[string]any{"name": "contiv-net", "labels": map[string]any{"labels": labels}}
+	return json.Marshal(map[string]any{
+		"cniVersion": cniVersion, "name": "contiv-net", "type": Netcontiv,
+		"args": map[string]any{"org.apache.mesos": map[string]any{"network_info": info}},
+	})
 }
 
 // cni runs the plugin in the host, as the host's runtime would.
@@ -171,12 +202,16 @@ func (h *Host) cni(ctx context.Context, command string, c Container) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
+	plugin, args := contivk8s, "K8S_POD_NAMESPACE=default;K8S_POD_NAME="+c.Name
+	if c.Plugin == Netcontiv {
+		plugin, args = Netcontiv, "MESOS_TASK_NAME="+c.Name
+	}
 	var out, stderr bytes.Buffer
 	err = h.Run(ctx, Stdio{In: bytes.NewReader(conf), Out: &out, Err: &stderr, Env: []string{
 		"CNI_COMMAND=" + command, "CNI_CONTAINERID=" + c.ContainerID, "CNI_NETNS=" + c.Netns,
 		"CNI_IFNAME=" + c.Interface, "CNI_PATH=/opt/cni/bin",
-		"CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=" + c.Name,
-	}}, "/opt/cni/bin/contivk8s")
+		"CNI_ARGS=IgnoreUnknown=1;" + args,
+	}}, "/opt/cni/bin/"+plugin)
 	if err == nil {
 		return out.Bytes(), nil
 	}
@@ -185,21 +220,21 @@ func (h *Host) cni(ctx context.Context, command string, c Container) ([]byte, er
 	if json.Unmarshal(out.Bytes(), &refused) == nil && refused.Msg != "" {
 		said = strings.TrimSuffix(refused.Msg+": "+refused.Details, ": ")
 	}
-	return nil, fmt.Errorf("%s: contivk8s %s of container %s: %w: %s", h.Name, command, c.Name, err, said)
+	return nil, fmt.Errorf("%s: %s %s of container %s: %w: %s", h.Name, plugin, command, c.Name, err, said)
 }
 
 // read takes addresses and link from the plugin's answer.
 func (c *Container) read(answer []byte) error {
 	parsed, err := types100.NewResult(answer)
 	if err != nil {
-		return fmt.Errorf("read the answer of contivk8s for container %s: %w", c.Name, err)
+		return fmt.Errorf("read the answer of the plugin for container %s: %w", c.Name, err)
 	}
 	result, err := types100.GetResult(parsed)
 	if err != nil {
-		return fmt.Errorf("read the answer of contivk8s for container %s: %w", c.Name, err)
+		return fmt.Errorf("read the answer of the plugin for container %s: %w", c.Name, err)
 	}
 	if err := json.Unmarshal(answer, &c.Result); err != nil {
-		return fmt.Errorf("read the answer of contivk8s for container %s: %w", c.Name, err)
+		return fmt.Errorf("read the answer of the plugin for container %s: %w", c.Name, err)
 	}
 	for _, i := range result.Interfaces {
 		if i.Sandbox != "" && i.Name == c.Interface {

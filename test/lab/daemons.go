@@ -214,7 +214,10 @@ func (h *Host) probe(ctx context.Context, daemon string) error {
 	case netmaster:
 		return h.ask(ctx, "http://127.0.0.1:9999/readyz")
 	case netplugin:
-		return h.ask(ctx, "http://127.0.0.1:9090/readyz")
+		if err := h.ask(ctx, "http://127.0.0.1:9090/readyz"); err != nil || !h.lab.cfg.Mesos {
+			return err
+		}
+		return h.dial(ctx, "/run/contiv/contiv-mesos.sock")
 	case docker:
 		return h.pingDocker(ctx)
 	case kubeEtcd, kubeAPI, kubeController, kubeScheduler, containerd, kubelet:

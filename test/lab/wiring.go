@@ -190,8 +190,12 @@ func (h *Host) linkCNI() error {
 		}
 		return err
 	}
-	if !h.lab.cfg.Bare {
-		if err := link("/opt/contiv/bin/contivk8s"); err != nil {
+	plugins := []string{contivk8s, Netcontiv}
+	if h.lab.cfg.Bare {
+		plugins = nil
+	}
+	for _, plugin := range plugins {
+		if err := link("/opt/contiv/bin/" + plugin); err != nil {
 			return err
 		}
 	}

@@ -30,9 +30,9 @@ func install(t *testing.T) (destdir string) {
 
 func TestInstall(t *testing.T) {
 	destdir := install(t)
-	for _, path := range []string{"usr/local/bin/netmaster", "usr/local/bin/netplugin", "usr/local/bin/netctl", "opt/cni/bin/contivk8s"} {
+	for _, path := range []string{"usr/local/bin/netmaster", "usr/local/bin/netplugin", "usr/local/bin/netctl", "opt/cni/bin/contivk8s", "opt/cni/bin/netcontiv"} {
 		out, err := exec.Command(filepath.Join(destdir, path), "--version").Output()
-		if err != nil || !regexp.MustCompile(`(?m)\A(netctl version\n)?Version: .+\nGitCommit: .+\nBuildTime: \S+\n\z`).Match(out) {
+		if err != nil || !regexp.MustCompile(`(?m)\A(netctl version\n|Contiv netplugin version : .+\n)?Version: .+\nGitCommit: .+\nBuildTime: \S+\n\z`).Match(out) {
 			t.Errorf("%s --version = %q, %v; want three lines", path, out, err)
 		}
 	}

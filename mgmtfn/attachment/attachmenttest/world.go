@@ -39,6 +39,7 @@ const (
 	Create Call = iota
 	Delete
 	Attach
+	Detach
 	Ready
 )
 
@@ -66,6 +67,7 @@ func New(t testing.TB) *World {
 		endpoints: map[string]state.Endpoint{}, ports: map[string]drivers.Attachment{}, failing: map[Call]error{},
 	}
 	t.Cleanup(func() {
+		w.Fail(Detach, nil)
 		for id := range w.ports {
 			_ = w.Detach(context.Background(), id)
 		}
@@ -159,6 +161,9 @@ func (w *World) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, _
 func (w *World) Detach(_ context.Context, id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.failing[Detach]; err != nil {
+		return err
+	}
 	a, ok := w.ports[id]
 	if !ok {
 		return nil
