@@ -33,6 +33,7 @@ type Driver struct {
 	next      int
 	changed   chan struct{}
 	fail      error
+	stuck     error
 	unwell    error
 }
 
@@ -49,6 +50,9 @@ func New() *Driver {
 
 // FailAttach makes Attach fail with err until it is called with nil.
 func (d *Driver) FailAttach(err error) { d.with(func() { d.fail = err }) }
+
+// FailDetach makes Detach fail with err until it is called with nil.
+func (d *Driver) FailDetach(err error) { d.with(func() { d.stuck = err }) }
 
 func (d *Driver) with(f func()) {
 	d.mu.Lock()
@@ -170,8 +174,13 @@ func (d *Driver) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, 
 
 // Detach implements drivers.Driver.
 func (d *Driver) Detach(_ context.Context, endpointID string) error {
-	d.with(func() { delete(d.attached, endpointID) })
-	return nil
+	var err error
+	d.with(func() {
+		if err = d.stuck; err == nil {
+			delete(d.attached, endpointID)
+		}
+	})
+	return err
 }
 
 // Attachments implements drivers.Driver.

@@ -66,6 +66,7 @@ type Engine interface {
 	Networks(ctx context.Context) ([]dockerd.Network, error)
 	CreateNetwork(ctx context.Context, n dockerd.Network) (string, error)
 	RemoveNetwork(ctx context.Context, id string) error
+	Endpoints(ctx context.Context, networkID string) ([]string, error)
 	Containers(ctx context.Context) ([]dockerd.Container, error)
 	Watch(ctx context.Context, changed func()) error
 }
@@ -84,8 +85,8 @@ type Config struct {
 	Agent  Agent
 	Ports  Ports
 	Engine Engine
-	// Grace is for how long no container must be seen to have an endpoint before it is
-	// removed; 0 means DefaultGrace.
+	// Grace is for how long no container must be seen to have an endpoint that the Engine
+	// knows before it is removed; 0 means DefaultGrace.
 	Grace time.Duration
 	// EngineGrace is for how long the Engine must be away before netmaster is told not to
 	// wait for its docker networks; 0 means DefaultEngineGrace.

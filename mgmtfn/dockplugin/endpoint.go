@@ -2,6 +2,7 @@ package dockplugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -93,6 +94,7 @@ func wantedInterface(req cnm.CreateEndpointRequest) (want masterapi.ConfigEP, ma
 func (s *Server) makeEndpoint(ctx context.Context, place docknet.Place, name string, want masterapi.ConfigEP) (rec state.Endpoint, err error) {
 	id := state.EndpointID(place.NetworkID(), name)
 	s.pending.Forget(id)
+	s.engine.collector.begin(name)
 	want.Container, want.Host, want.ServiceName = name, s.cfg.HostLabel, place.Group
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
@@ -161,7 +163,8 @@ func (s *Server) remove(ctx context.Context, place docknet.Place, name string) e
 }
 
 // deleteEndpoint takes an endpoint down; one that is gone is no error. Neither the docker
-// network nor that of Contiv need exist any more.
+// network nor that of Contiv need exist any more. What cannot be taken down now is later:
+// an Engine that is refused keeps the endpoint for ever.
 func (s *Server) deleteEndpoint(ctx context.Context, req cnm.EndpointRequest) (cnm.Empty, error) {
 	release, err := s.turns.Lock(ctx, req.EndpointID)
 	if err != nil {
@@ -173,11 +176,19 @@ func (s *Server) deleteEndpoint(ctx context.Context, req cnm.EndpointRequest) (c
 	if r, ok, _ := s.dir.get(req.NetworkID); ok {
 		places[state.EndpointID(r.Place().NetworkID(), req.EndpointID)] = r.Place()
 	}
+	// Until both are ready not all records and ports are known.
+	err = errors.Join(s.cfg.Agent.Ready(), s.cfg.Ports.Ready())
 	for id, place := range places {
-		if err := s.remove(ctx, place, req.EndpointID); err != nil {
-			return cnm.Empty{}, err
+		if failed := s.remove(ctx, place, req.EndpointID); failed != nil {
+			err = failed
+			continue
 		}
 		s.cfg.Log.WithField("endpoint", id).Info("endpoint removed")
+	}
+	if err != nil {
+		s.cfg.Log.WithError(err).WithField("endpoint", req.EndpointID).Info("what is left of an endpoint is removed in the background")
+		s.engine.collector.end(req.EndpointID)
+		s.engine.wake()
 	}
 	return cnm.Empty{}, nil
 }

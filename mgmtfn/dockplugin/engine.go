@@ -19,11 +19,12 @@ type engineLoop struct {
 	kick       chan struct{}
 	networks   *networks
 	containers *containers
+	collector  *collector
 	away       time.Time // since when the Engine does not answer; zero while it does
 }
 
 func newEngineLoop(s *Server) *engineLoop {
-	return &engineLoop{s: s, kick: make(chan struct{}, 1), networks: newNetworks(s), containers: newContainers(s)}
+	return &engineLoop{s: s, kick: make(chan struct{}, 1), networks: newNetworks(s), containers: newContainers(s), collector: newCollector(s)}
 }
 
 // wake has everything compared soon.
@@ -45,7 +46,8 @@ func (l *engineLoop) run(ctx context.Context) error {
 		t, _, known, changed := l.s.cfg.Agent.Topology()
 		next := resync
 		if known {
-			if err := l.pass(ctx); err != nil {
+			var err error
+			if next, err = l.pass(ctx); err != nil {
 				pause = min(2*pause+250*time.Millisecond, slowest)
 				next = pause
 			} else {
@@ -80,27 +82,35 @@ func (l *engineLoop) wait(ctx context.Context, t docknet.Topology, changed <-cha
 	}
 }
 
-// pass compares everything once.
-func (l *engineLoop) pass(ctx context.Context) error {
+// pass compares everything once, and returns after how long it is to be done again.
+func (l *engineLoop) pass(ctx context.Context) (next time.Duration, err error) {
 	if err := l.networks.pass(ctx); err != nil {
-		return err
+		return 0, err
 	}
-	return l.containers.pass(ctx)
+	alive, err := l.containers.pass(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return l.collector.pass(ctx, alive), nil
 }
 
-// answered notes whether the Engine answers. What netmaster has been told before, perhaps
-// by an agent that was here before this one, holds for the time of grace.
-func (l *engineLoop) answered(ok bool) {
+// answered notes whether the Engine answers; err is what became of the last request. What
+// netmaster has been told before, perhaps by an agent that was here before this one, holds
+// for the time of grace.
+func (l *engineLoop) answered(err error) {
 	grace := l.s.cfg.EngineGrace
 	if grace == 0 {
 		grace = DefaultEngineGrace
 	}
 	switch {
-	case ok:
+	case !errs.Is(err, errs.Unavailable) && !errs.Is(err, errs.Timeout):
 		l.away = time.Time{}
 		l.s.dir.setEngine(engineThere)
 	case l.away.IsZero():
 		l.away = time.Now()
+		if errs.Is(err, errs.Timeout) { // of one that is gone the watch tells
+			l.s.cfg.Log.WithError(err).Warn("the Docker Engine hangs; trying again")
+		}
 	case time.Since(l.away) >= grace:
 		l.s.dir.setEngine(engineAway)
 	}

@@ -31,7 +31,7 @@ func newNetworks(s *Server) *networks {
 func (w *networks) pass(ctx context.Context) error {
 	mark := w.s.dir.mark()
 	list, err := w.s.cfg.Engine.Networks(ctx)
-	w.s.engine.answered(!errs.Is(err, errs.Unavailable))
+	w.s.engine.answered(err)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func TestContainersOfOtherRuntimesStay(t *testing.T) {
 		}
 		agent.records = append(agent.records, state.Endpoint{ID: at.EndpointID, NetID: "n.default", EndpointID: at.ContainerID})
 	}
-	w := &containers{s: &Server{cfg: Config{HostLabel: "host1", Agent: agent, Ports: driver}}}
+	w := newCollector(&Server{cfg: Config{HostLabel: "host1", Agent: agent, Ports: driver}})
 	for _, records := range [][]state.Endpoint{agent.records, nil} { // by record, and by port alone
 		w.s.cfg.Agent = locals{records: records}
 		var got []string

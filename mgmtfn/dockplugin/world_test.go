@@ -356,6 +356,19 @@ func (e *engine) RemoveNetwork(_ context.Context, id string) error {
 	return nil
 }
 
+func (e *engine) Endpoints(_ context.Context, networkID string) (names []string, _ error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.containers {
+		for _, at := range c.Attachments {
+			if at.NetworkID == networkID {
+				names = append(names, at.EndpointID)
+			}
+		}
+	}
+	return names, nil
+}
+
 func (e *engine) Containers(context.Context) ([]dockerd.Container, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/events"
@@ -73,11 +74,24 @@ func New(socket string) (*Client, error) {
 // Close ends idle connections.
 func (c *Client) Close() error { return c.api.Close() }
 
+// within bounds one request to an Engine that may hang: reading for half a minute,
+// changing, which has the Engine call its plugins, for a minute.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, errs.New(errs.Timeout, "no answer after %s", limit))
+}
+
+const (
+	toRead   = 30 * time.Second
+	toChange = time.Minute
+)
+
 // Networks lists the networks, sorted by name and id.
 func (c *Client) Networks(ctx context.Context) ([]Network, error) {
+	ctx, cancel := within(ctx, toRead)
+	defer cancel()
 	res, err := c.api.NetworkList(ctx, client.NetworkListOptions{})
 	if err != nil {
-		return nil, explain("list networks", err)
+		return nil, explain(ctx, "list networks", err)
 	}
 	out := make([]Network, 0, len(res.Items))
 	for _, n := range res.Items {
@@ -89,11 +103,32 @@ func (c *Client) Networks(ctx context.Context) ([]Network, error) {
 
 // Network returns the network of a name or an id; without one the error is NotFound.
 func (c *Client) Network(ctx context.Context, name string) (Network, error) {
+	ctx, cancel := within(ctx, toRead)
+	defer cancel()
 	res, err := c.api.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
 	if err != nil {
-		return Network{}, explain("network "+name, err)
+		return Network{}, explain(ctx, "network "+name, err)
 	}
 	return asNetwork(res.Network.Network), nil
+}
+
+// Endpoints lists the ids of the endpoints a network has, those of containers that are
+// about to start included. A network that is gone has none.
+func (c *Client) Endpoints(ctx context.Context, networkID string) ([]string, error) {
+	ctx, cancel := within(ctx, toRead)
+	defer cancel()
+	res, err := c.api.NetworkInspect(ctx, networkID, client.NetworkInspectOptions{})
+	if errdefs.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explain(ctx, "endpoints of network "+networkID, err)
+	}
+	var out []string
+	for _, ep := range res.Network.Containers {
+		out = append(out, ep.EndpointID)
+	}
+	return out, nil
 }
 
 func asNetwork(n network.Network) Network {
@@ -109,6 +144,8 @@ func asNetwork(n network.Network) Network {
 
 // CreateNetwork makes a network and returns its id.
 func (c *Client) CreateNetwork(ctx context.Context, n Network) (string, error) {
+	ctx, cancel := within(ctx, toChange)
+	defer cancel()
 	ipam := &network.IPAM{Driver: n.IPAMDriver, Options: n.IPAMOptions}
 	for _, s := range n.Subnets {
 		ipam.Config = append(ipam.Config, network.IPAMConfig{Subnet: s.Prefix.Masked(), Gateway: s.Gateway})
@@ -118,25 +155,29 @@ func (c *Client) CreateNetwork(ctx context.Context, n Network) (string, error) {
 		Options: n.Options, Labels: n.Labels,
 	})
 	if err != nil {
-		return "", explain("create network "+n.Name, err)
+		return "", explain(ctx, "create network "+n.Name, err)
 	}
 	return res.ID, nil
 }
 
 // RemoveNetwork removes a network; one that is gone is no error.
 func (c *Client) RemoveNetwork(ctx context.Context, id string) error {
+	ctx, cancel := within(ctx, toChange)
+	defer cancel()
 	_, err := c.api.NetworkRemove(ctx, id, client.NetworkRemoveOptions{})
 	if err != nil && !errdefs.IsNotFound(err) {
-		return explain("remove network "+id, err)
+		return explain(ctx, "remove network "+id, err)
 	}
 	return nil
 }
 
 // Containers lists the containers that run.
 func (c *Client) Containers(ctx context.Context) ([]Container, error) {
+	ctx, cancel := within(ctx, toRead)
+	defer cancel()
 	res, err := c.api.ContainerList(ctx, client.ContainerListOptions{})
 	if err != nil {
-		return nil, explain("list containers", err)
+		return nil, explain(ctx, "list containers", err)
 	}
 	out := make([]Container, 0, len(res.Items))
 	for _, item := range res.Items {
@@ -170,7 +211,7 @@ func (c *Client) Watch(ctx context.Context, changed func()) error {
 		Filters: client.Filters{}.Add("type", string(events.ContainerEventType), string(events.NetworkEventType)),
 	})
 	if _, err := c.api.Ping(ctx, client.PingOptions{}); err != nil {
-		return explain("follow the events", err)
+		return explain(ctx, "follow the events", err)
 	}
 	changed()
 	for {
@@ -183,7 +224,7 @@ func (c *Client) Watch(ctx context.Context, changed func()) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return explain("follow the events", err)
+			return explain(ctx, "follow the events", err)
 		}
 	}
 }
@@ -198,9 +239,11 @@ func concerns(m events.Message) bool {
 }
 
 // explain gives an error of the Engine its kind.
-func explain(what string, err error) error {
+func explain(ctx context.Context, what string, err error) error {
 	kind := errs.Other
 	switch {
+	case errs.Is(context.Cause(ctx), errs.Timeout):
+		return errs.New(errs.Timeout, "Docker Engine: %s: %w", what, context.Cause(ctx))
 	case client.IsErrConnectionFailed(err):
 		return errs.New(errs.Unavailable, "Docker Engine: %s: it does not answer; is dockerd running? %w", what, err)
 	case errdefs.IsNotFound(err):
