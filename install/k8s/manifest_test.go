@@ -3,6 +3,7 @@ package k8s
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -72,7 +73,14 @@ func TestManifest(t *testing.T) {
 					}
 					delete(volumes, m.Name)
 				}
+				defined := map[string]bool{}
 				for _, e := range c.Env {
+					for _, ref := range regexp.MustCompile(`\$\((\w+)\)`).FindAllStringSubmatch(e.Value, -1) {
+						if !defined[ref[1]] {
+							t.Errorf("%s: variable %s is not defined before it", e.Name, ref[1])
+						}
+					}
+					defined[e.Name] = true
 					if e.ValueFrom == nil || e.ValueFrom.ConfigMapKeyRef == nil {
 						continue
 					}
@@ -87,6 +95,24 @@ func TestManifest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStoreIsKept: the directory of netmaster's store is on the node, where the next pod
+// finds it.
+func TestStoreIsKept(t *testing.T) {
+	pod := objects(t)["Deployment contiv-netmaster"].(*appsv1.Deployment).Spec.Template.Spec
+	const store = "/var/lib/contiv" // what netmaster's default is below
+	for _, m := range pod.Containers[0].VolumeMounts {
+		if m.MountPath != store {
+			continue
+		}
+		for _, v := range pod.Volumes {
+			if v.Name == m.Name && v.HostPath != nil && v.HostPath.Path == store {
+				return
+			}
+		}
+	}
+	t.Errorf("%s is not mounted from the node", store)
 }
 
 func TestOnly(t *testing.T) {
