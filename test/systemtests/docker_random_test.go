@@ -311,18 +311,7 @@ func fails(op operation) operation {
 func (r *randomUser) agrees() {
 	r.t.Helper()
 	r.calm()
-	var all, reserved []string
-	var err error
-	began := time.Now()
-	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		if all, reserved, err = r.differences(); err == nil && len(all) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			r.t.Fatalf("no agreement: %v\n%s", err, strings.Join(all, "\n"))
-		}
-	}
-	r.t.Logf("agreed after %s; reserved, and taken back later: %v", time.Since(began).Round(time.Millisecond), reserved)
+	r.agree()
 	containers, err := r.everywhere()
 	if err != nil {
 		r.t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/test/lab"
@@ -71,7 +72,8 @@ func (c dockers) everywhere() (all []dockerContainer, err error) {
 	return all, nil
 }
 
-// stored reads what is below a prefix of the store: values by the rest of their keys.
+// stored reads what is below a prefix of the store, which must be a separate etcd: values
+// by the rest of their keys.
 func stored[T any](c cluster, prefix string) (map[string]T, error) {
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	end := prefix[:len(prefix)-1] + string(prefix[len(prefix)-1]+1)
@@ -263,4 +265,20 @@ func (c dockers) portDifferences(h *lab.Host, records map[string]state.Endpoint)
 		}
 	}
 	return all, nil
+}
+
+// agree waits until there are no differences.
+func (c dockers) agree() {
+	c.t.Helper()
+	began := time.Now()
+	for deadline := began.Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		all, reserved, err := c.differences()
+		if err == nil && len(all) == 0 {
+			c.t.Logf("agreed after %s; reserved, and taken back later: %v", time.Since(began).Round(time.Millisecond), reserved)
+			return
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("no agreement: %v\n%s", err, strings.Join(all, "\n"))
+		}
+	}
 }
