@@ -83,6 +83,9 @@ type Host struct {
 	VtepIP string `json:"vtepIP"` // tunnel address
 	CtrlIP string `json:"ctrlIP"`
 	MTU    int    `json:"mtu,omitempty"` // bytes that fit through its tunnels; 0: it has not said
+	// Node is the name of the host's Node; empty when it is no part of a cluster of
+	// Kubernetes, or the cluster has not been seen to have that Node.
+	Node string `json:"node,omitempty"`
 }
 
 // AddressClaim says who owns an address. Address keys use the canonical text of

@@ -35,6 +35,7 @@ type options struct {
 	name               string
 	docknetScope       string
 	dockerSocket       string
+	kubeConfig         string
 	external, internal string
 	rpc                string
 	lease, grace       time.Duration
@@ -102,6 +103,7 @@ func (o *options) flags() []cli.Flag {
 			Name: "rpc-address", Category: "control", Destination: &o.rpc,
 			Sources: env.Var("RPC_ADDRESS"), Usage: "`ip:port` where agents report (default: the internal address, port 9001)",
 		},
+		o.kubeFlag(),
 		&cli.DurationFlag{
 			Name: "dead-host-grace", Category: "control", Value: intent.DefaultGrace, Destination: &o.grace,
 			Sources: env.Var("DEAD_HOST_GRACE"), Usage: "how long a host may be away before its endpoints are removed, at least 1m",
@@ -135,6 +137,9 @@ func (o *options) validate(ctx context.Context) error {
 	}
 	if o.name == "" {
 		return cliconf.Usagef("--name is not set, expected the name of a docker driver")
+	}
+	if err := o.validateKube(); err != nil {
+		return err
 	}
 	if o.lease < 2*time.Second || o.lease > 5*time.Minute {
 		return cliconf.Usagef("--leader-lease %s is not between 2s and 5m", o.lease)

@@ -45,6 +45,7 @@ func TestOptions(t *testing.T) {
 		"internal address":          {[]string{"--control-url", "host:1"}, nil, `--internal-address: "host:1" is not an IP address and a port of 1 to 65535`},
 		"internal address of all":   {[]string{"--internal-address", "0.0.0.0:1"}, nil, `--internal-address: "0.0.0.0:1" is not the address of one host`},
 		"rpc address":               {[]string{"--rpc-address", "all"}, nil, `--rpc-address: "all" is not host:port`},
+		"credentials":               {[]string{"--k8s-config", "contiv.json"}, nil, `--k8s-config "contiv.json": expected an absolute path`},
 		"grace":                     {[]string{"--dead-host-grace", "10s"}, nil, "--dead-host-grace 10s is less than 1m"},
 		"lease":                     {[]string{"--leader-lease", "1s"}, nil, "--leader-lease 1s is not between 2s and 5m"},
 		"subnet of one":             {[]string{"--default-subnet", "20.1.1.1/32"}, nil, `--default-subnet "20.1.1.1/32": expected a subnet like 20.1.0.0/16`},

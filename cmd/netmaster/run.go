@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/netmaster/api"
 	"github.com/contiv/netplugin/netmaster/cluster"
@@ -38,6 +39,10 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if err != nil {
 		return err
 	}
+	nodes, err := o.nodes(log)
+	if err != nil {
+		return err
+	}
 	listeners, err := daemon.Listen(o.external, o.internal)
 	if err != nil {
 		return err
@@ -55,24 +60,36 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	log.WithFields(logrus.Fields{
 		"version": build.Version, "commit": build.GitCommit, "address": o.internal, "store": o.store.Kind,
 	}).Info("netmaster starts")
+	controller := api.Config{
+		Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members, Grace: o.grace,
+		Docker: docker, DefaultNetwork: first,
+	}
+	if nodes != nil {
+		controller.Nodes = nodes
+	}
 	d, err := daemon.New(daemon.Config{
-		Listeners: listeners,
-		Address:   o.internal,
-		OpenStore: o.opener(log),
-		NewController: api.NewController(api.Config{
-			Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members, Grace: o.grace,
-			Docker: docker, DefaultNetwork: first,
-		}),
-		RPC:     rpc,
-		Members: members,
-		Lease:   o.lease,
-		Log:     log,
-		Version: build,
+		Listeners:     listeners,
+		Address:       o.internal,
+		OpenStore:     o.opener(log),
+		NewController: api.NewController(controller),
+		RPC:           rpc,
+		Members:       members,
+		Lease:         o.lease,
+		Log:           log,
+		Version:       build,
 	})
 	if err != nil {
 		return err
 	}
-	err = d.Run(ctx)
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return d.Run(gctx) })
+	if nodes != nil {
+		g.Go(func() error {
+			nodes.Run(gctx)
+			return nil
+		})
+	}
+	err = g.Wait()
 	if errs.Is(err, errs.Invalid) {
 		return &cliconf.UsageError{Err: err} // options that only their use shows to be wrong
 	}

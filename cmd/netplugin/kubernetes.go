@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/sirupsen/logrus"
 	"github.com/urfave/cli/v3"
@@ -19,6 +20,7 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/nodesetup"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/services"
 	"github.com/contiv/netplugin/mgmtfn/k8spolicy"
+	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/errs"
@@ -96,18 +98,27 @@ type kubernetes struct {
 	pods     func(context.Context) (map[string]bool, error)
 	services *services.Watcher     // nil: somebody else leads to Services
 	policies *k8spolicy.Controller // nil: there are none
+	nodes    *kubeapi.Nodes        // knows of this host's
+	node     string                // its name
 }
 
 func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubernetes, error) {
 	if !o.runsCNI() {
 		return nil, nil
 	}
-	cfg, err := kubeapi.Load(o.kube.config, log)
-	if cfg == nil || err != nil {
+	cfg, err := kubeapi.Load(o.kube.config)
+	if err != nil {
 		return nil, err
 	}
+	if cfg == nil {
+		log.WithField("file", o.kube.config).Info("no API server is configured; tenant, network and group come from the CNI configuration")
+		return nil, nil
+	}
 	driver.ReachCluster(nil)
-	k := &kubernetes{}
+	k := &kubernetes{node: cmp.Or(o.kube.node, o.host)}
+	if k.nodes, err = kubeapi.NewNodes(cfg, k.node, log.WithField("part", "node")); err != nil {
+		return nil, err
+	}
 	if k.place, err = k8splugin.NewPlacer(cfg); err != nil {
 		return nil, err
 	}
@@ -183,6 +194,21 @@ func (k *kubernetes) Run(ctx context.Context) error {
 		g.Go(func() error { return k.services.Run(ctx) })
 	}
 	return g.Wait()
+}
+
+// confirmNode tells the agent of this host's Node once the cluster has it: a name that is
+// wrong must not make the host look like one whose Node is gone.
+func (k *kubernetes) confirmNode(ctx context.Context, ag *agent.Agent) error {
+	following, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { k.nodes.Run(following) })
+	defer wg.Wait()
+	defer stop()
+	if err := k.nodes.Await(ctx, k.node); err != nil {
+		return err
+	}
+	ag.SetNode(k.node)
+	return nil
 }
 
 // setUpNode writes what the container runtime needs, when everything that checks look at

@@ -141,6 +141,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	})
 	if kube != nil {
 		g.Go(func() error { return kube.Run(ctx) })
+		g.Go(func() error { return ended(ctx, kube.confirmNode(ctx, ag)) })
 	}
 	if o.runsCNI() || o.runsMesos() {
 		attacher := attachment.New(attachment.Config{

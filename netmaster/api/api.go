@@ -57,6 +57,8 @@ type Config struct {
 	Members *cluster.Members
 	// Grace is how long a host may be away before its endpoints are removed; 0 means a day.
 	Grace time.Duration
+	// Nodes tells of the cluster of Kubernetes that hosts are in; nil: they are in none.
+	Nodes intent.Nodes
 	// RequestTimeout is how long a request waits for the store; 0 means 10 s.
 	RequestTimeout time.Duration
 }
@@ -70,7 +72,7 @@ func NewController(cfg Config) daemon.NewController {
 		}
 		engine, err := intent.New(ctx, intent.Config{
 			Log: cfg.Log, ClusterMode: cfg.ClusterMode, FwdMode: cfg.FwdMode, Infra: cfg.Infra, AgentPort: cfg.AgentPort,
-			Members: cfg.Members, Grace: cfg.Grace,
+			Members: cfg.Members, Grace: cfg.Grace, Nodes: cfg.Nodes,
 		}, store, lead)
 		if err != nil {
 			return nil, err

@@ -199,6 +199,7 @@ func (m *Members) host(label string) clusterapi.Host {
 // Known is what is stored of a host.
 type Known struct {
 	Label, VTEP, CtrlIP string
+	Node                string // its Node in a cluster of Kubernetes; "" for none
 	Endpoints           int
 	Gone, CleanUp       time.Time // since when it is not registered, and when that has consequences; zero: it is
 }

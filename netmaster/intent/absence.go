@@ -25,6 +25,9 @@ import (
 // as the store itself says at that moment, and it has been away for the whole grace,
 // which is counted from a record that outlives changes of leader. Besides, this leader
 // must have seen it away for a while itself, and its agent must not report.
+//
+// A host of a cluster of Kubernetes is gone for good when its Node has been deleted. Then
+// only the proofs count, and no grace.
 
 // DefaultGrace is how long a host may be away before its endpoints are removed.
 const DefaultGrace = 24 * time.Hour
@@ -87,6 +90,10 @@ func (e *Engine) keepHosts(ctx context.Context) {
 	defer tick.Stop()
 	loaded := false
 	for {
+		var nodes <-chan struct{}
+		if e.cfg.Nodes != nil {
+			nodes = e.cfg.Nodes.Changed()
+		}
 		var err error
 		if !loaded {
 			err = e.loadAbsences(ctx)
@@ -104,6 +111,7 @@ func (e *Engine) keepHosts(ctx context.Context) {
 		case <-e.writer.stopped:
 			return
 		case <-tick.C:
+		case <-nodes:
 		}
 	}
 }
@@ -154,10 +162,11 @@ func (e *Engine) lookAtHosts(ctx context.Context) error {
 			continue
 		}
 		since, seen, away := e.absences.get(label)
-		switch {
-		case !away:
+		if !away {
 			err = e.noteAbsence(ctx, label, now)
-		case now.Sub(since) >= e.cfg.Grace && now.Sub(seen) >= min(e.cfg.Grace, longestSeen):
+		}
+		graceOver := away && now.Sub(since) >= e.cfg.Grace && now.Sub(seen) >= min(e.cfg.Grace, longestSeen)
+		if err == nil && (graceOver || e.nodeGone(ctx, hosts[label].Node)) {
 			_, err = e.removeHost(ctx, label)
 		}
 		if err != nil {
@@ -165,6 +174,12 @@ func (e *Engine) lookAtHosts(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// nodeGone reports whether a host was a Node of a cluster of Kubernetes, and is none any
+// more. node is empty for a host that never was.
+func (e *Engine) nodeGone(ctx context.Context, node string) bool {
+	return node != "" && e.cfg.Nodes != nil && e.cfg.Nodes.Gone(ctx, node)
 }
 
 func absentKey(label string) string { return absentRoot + label }

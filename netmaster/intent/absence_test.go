@@ -75,12 +75,18 @@ func (h *hostsOf) put(key, value string) {
 // nothing happens by itself.
 func (h *hostsOf) lead(grace time.Duration) (*Engine, func()) {
 	h.t.Helper()
+	return h.leadWith(Config{Grace: grace})
+}
+
+func (h *hostsOf) leadWith(cfg Config) (*Engine, func()) {
+	h.t.Helper()
 	ctx, stop := context.WithCancel(h.t.Context())
 	lead, err := intenttest.Lead(ctx, h.store)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	e, err := New(ctx, Config{Log: quiet(), ClusterMode: "test", FwdMode: "routing", Infra: "default", Members: h.members, Grace: grace}, h.store, lead)
+	cfg.Log, cfg.ClusterMode, cfg.FwdMode, cfg.Infra, cfg.Members = quiet(), "test", "routing", "default", h.members
+	e, err := New(ctx, cfg, h.store, lead)
 	if err != nil {
 		h.t.Fatal(err)
 	}

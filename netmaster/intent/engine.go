@@ -33,6 +33,17 @@ type Config struct {
 	// Grace is how long a host may be away before its endpoints are removed; 0 means
 	// DefaultGrace.
 	Grace time.Duration
+	// Nodes tells of the cluster of Kubernetes that hosts are in; nil when there is none.
+	// A host that is away and whose Node is gone gets no grace.
+	Nodes Nodes
+}
+
+// Nodes tells which Nodes of Kubernetes there are.
+type Nodes interface {
+	// Gone reports whether there certainly is no Node of that name.
+	Gone(ctx context.Context, name string) bool
+	// Changed returns a channel that is closed when a Node comes or goes.
+	Changed() <-chan struct{}
 }
 
 // Engine is the intent of one tenure. Safe for concurrent use.

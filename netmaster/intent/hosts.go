@@ -37,7 +37,7 @@ func (e *Engine) Hosts(ctx context.Context) (map[string]cluster.Known, error) {
 	}
 	hosts := make(map[string]cluster.Known, len(recs))
 	for label, rec := range recs {
-		hosts[label] = cluster.Known{Label: label, VTEP: rec.VtepIP, CtrlIP: rec.CtrlIP}
+		hosts[label] = cluster.Known{Label: label, VTEP: rec.VtepIP, CtrlIP: rec.CtrlIP, Node: rec.Node}
 	}
 	m := e.model
 	m.mu.RLock()

@@ -66,6 +66,7 @@ type Agent struct {
 	metrics  *metrics
 	oper     *operWriter
 	hostKick chan struct{}
+	node     string // this host's Node, once it is known that there is one
 }
 
 // New makes an agent; it does nothing before Run.

@@ -20,16 +20,31 @@ func (a *Agent) kickHost() {
 	}
 }
 
+// SetNode says that the cluster of Kubernetes has a Node for this host: when it has no
+// more, netmaster need not wait to give up on a host that is away.
+func (a *Agent) SetNode(name string) {
+	a.mu.Lock()
+	a.node = name
+	a.mu.Unlock()
+	a.kickHost()
+}
+
+// hostRecord is what this host's record should be.
+func (a *Agent) hostRecord() state.Host {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return state.Host{ID: a.cfg.HostLabel, VtepIP: a.cfg.VTEP.String(), CtrlIP: a.cfg.CtrlIP.String(), MTU: a.cfg.MTU, Node: a.node}
+}
+
 // publishHost keeps this host's record as it should be. The record stays when the
 // agent goes: the host's containers remain reachable.
 func (a *Agent) publishHost(ctx context.Context) error {
-	want := state.Host{ID: a.cfg.HostLabel, VtepIP: a.cfg.VTEP.String(), CtrlIP: a.cfg.CtrlIP.String(), MTU: a.cfg.MTU}
-	value, err := json.Marshal(want)
-	if err != nil {
-		return err
-	}
-	key := state.HostRoot + want.ID
+	key := state.HostRoot + a.cfg.HostLabel
 	for {
+		value, err := json.Marshal(a.hostRecord())
+		if err != nil {
+			return err
+		}
 		wait := time.Duration(-1)
 		if err := putIfDifferent(ctx, a.cfg.Store, key, value); err != nil && ctx.Err() == nil {
 			a.cfg.Log.WithError(err).Warn("cannot publish this host; retrying")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/sirupsen/logrus"
 	"k8s.io/client-go/rest"
 
 	"github.com/contiv/netplugin/utils/errs"
@@ -31,12 +30,11 @@ type file struct {
 
 // Load reads where the API server is: from a file, or, when there is none, from what
 // Kubernetes gives a pod. It returns nil without an error when neither says anything.
-func Load(path string, log logrus.FieldLogger) (*rest.Config, error) {
+func Load(path string) (*rest.Config, error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		cfg, err := rest.InClusterConfig()
 		if errors.Is(err, rest.ErrNotInCluster) {
-			log.WithField("file", path).Info("no API server is configured; tenant, network and group come from the CNI configuration")
 			return nil, nil
 		}
 		if err != nil {

@@ -34,10 +34,10 @@ func write(t *testing.T, content string) string {
 
 func TestLoad(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if cfg, err := Load(filepath.Join(t.TempDir(), "none"), quiet()); err != nil || cfg != nil {
+	if cfg, err := Load(filepath.Join(t.TempDir(), "none")); err != nil || cfg != nil {
 		t.Errorf("without a file: %v, %v; expected nothing", cfg, err)
 	}
-	cfg, err := Load(write(t, `{"K8S_API_SERVER":"http://10.0.0.1:8080","K8S_TOKEN":" secret\n"}`), quiet())
+	cfg, err := Load(write(t, `{"K8S_API_SERVER":"http://10.0.0.1:8080","K8S_TOKEN":" secret\n"}`))
 	if err != nil || cfg.Host != "http://10.0.0.1:8080" || cfg.BearerToken != "secret" || cfg.BearerTokenFile != "" {
 		t.Errorf("%+v, %v", cfg, err)
 	}
@@ -49,14 +49,14 @@ func TestLoad(t *testing.T) {
 		`{"K8S_API_SERVER":7}`:                                      "expected a JSON object",
 		`{"K8S_API_SERVER":"https://h:1","K8S_CA":"/no/such/file"}`: "contiv.json",
 	} {
-		if _, err := Load(write(t, content), quiet()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(write(t, content)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, expected %q", content, err, want)
 		}
 	}
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
 	if _, err := os.Stat(serviceAccountToken); os.IsNotExist(err) {
-		if _, err := Load(filepath.Join(t.TempDir(), "none"), quiet()); err == nil || !strings.Contains(err.Error(), "service account") {
+		if _, err := Load(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "service account") {
 			t.Errorf("in a pod without a service account: %v", err)
 		}
 	}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/sirupsen/logrus"
+	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/mgmtfn/k8splugin/kubeapi"
+	"github.com/contiv/netplugin/utils/cliconf"
+)
+
+func (o *options) kubeFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "k8s-config", Category: "control", Value: kubeapi.DefaultConfig, Destination: &o.kubeConfig, Sources: env.Var("K8S_CONFIG"),
+		Usage: "`file` with the API server's address and credentials; without it those of the pod that netmaster runs in (mode kubernetes)",
+	}
+}
+
+func (o *options) validateKube() error {
+	if !filepath.IsAbs(o.kubeConfig) {
+		return cliconf.Usagef("--k8s-config %q: expected an absolute path", o.kubeConfig)
+	}
+	return nil
+}
+
+// nodes are those of the cluster of Kubernetes, or nil when there is none to ask.
+func (o *options) nodes(log logrus.FieldLogger) (*kubeapi.Nodes, error) {
+	if o.network.Mode != "kubernetes" {
+		return nil, nil
+	}
+	cfg, err := kubeapi.Load(o.kubeConfig)
+	if err != nil {
+		return nil, err
+	}
+	if cfg == nil {
+		log.WithField("file", o.kubeConfig).Warn("no API server is configured; endpoints of deleted Nodes are kept for the grace")
+		return nil, nil
+	}
+	cfg.UserAgent = "contiv-netmaster"
+	return kubeapi.NewNodes(cfg, "", log.WithField("part", "nodes"))
+}

@@ -1,0 +1,142 @@
+package kubeapi
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/sirupsen/logrus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Nodes knows the names of the cluster's Nodes. Create it with NewNodes.
+type Nodes struct {
+	get      func(ctx context.Context, name string) error // asks the API server
+	informer cache.SharedIndexInformer
+	log      logrus.FieldLogger
+
+	mu      sync.Mutex
+	changed chan struct{}
+}
+
+// NewNodes makes Nodes that know of the one that is named, or of all if none is. They
+// know nothing before Run.
+func NewNodes(cfg *rest.Config, only string, log logrus.FieldLogger) (*Nodes, error) {
+	all, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "client of the API server: %w", err)
+	}
+	client := all.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
+	selector := fields.Everything()
+	if only != "" {
+		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, only)
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = selector.String()
+			return client.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = selector.String()
+			return client.Watch(ctx, o)
+		},
+	}
+	return nodesOf(source, func(ctx context.Context, name string) error {
+		_, err := client.Get(ctx, name, metav1.GetOptions{})
+		return err
+	}, log)
+}
+
+// nodesOf makes Nodes of where their metadata comes from.
+func nodesOf(source cache.ListerWatcher, get func(context.Context, string) error, log logrus.FieldLogger) (*Nodes, error) {
+	n := &Nodes{
+		get: get, log: log, changed: make(chan struct{}),
+		informer: cache.NewSharedIndexInformer(source, &metav1.PartialObjectMetadata{}, 0, nil),
+	}
+	if err := n.informer.SetTransform(nameOnly); err != nil {
+		return nil, fmt.Errorf("informer: %w", err)
+	}
+	if err := n.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		log.WithError(err).Warn("the API server does not tell of Nodes; asking again")
+	}); err != nil {
+		return nil, fmt.Errorf("informer: %w", err)
+	}
+	_, err := n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { n.broadcast() },
+		DeleteFunc: func(any) { n.broadcast() },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("informer: %w", err)
+	}
+	return n, nil
+}
+
+// nameOnly drops what nobody looks at.
+func nameOnly(o any) (any, error) {
+	node, ok := o.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return o, nil
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: node.Name, ResourceVersion: node.ResourceVersion}}, nil
+}
+
+func (n *Nodes) broadcast() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// Changed returns a channel that is closed when a Node comes or goes.
+func (n *Nodes) Changed() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.changed
+}
+
+// Run follows the API server until ctx ends.
+func (n *Nodes) Run(ctx context.Context) { n.informer.RunWithContext(ctx) }
+
+// Has reports whether there is a Node of that name, as far as is known.
+func (n *Nodes) Has(name string) bool {
+	_, exists, err := n.informer.GetStore().GetByKey(name)
+	return exists && err == nil
+}
+
+// Gone reports whether there certainly is no Node of that name: none is known, and the
+// API server, asked once more, has none.
+func (n *Nodes) Gone(ctx context.Context, name string) bool {
+	if !n.informer.HasSynced() || n.Has(name) {
+		return false
+	}
+	err := n.get(ctx, name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		n.log.WithError(err).WithField("node", name).Warn("the API server does not say whether there is a Node")
+	}
+	return apierrors.IsNotFound(err)
+}
+
+// Await waits until there is a Node of that name. Somebody must Run.
+func (n *Nodes) Await(ctx context.Context, name string) error {
+	for {
+		changed := n.Changed()
+		if n.Has(name) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
