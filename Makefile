@@ -27,13 +27,13 @@ image: build ## make the container image, without a container engine, as dist/co
 	$(GO) run ./scripts/image
 
 test: deps consul build ## run all tests (as root), in less than 30 minutes
-	$(GO) run ./scripts/gotest -alone /test/ -p $(JOBS) -timeout 25m $(PACKAGES)
-	@echo "not run: the tests with a real cluster of Kubernetes (make test-k8s)"
+	$(GO) run ./scripts/gotest -alone /test/ $$(! scripts/kubernetes --complete || echo -tags kubernetes) -p $(JOBS) -timeout 25m $(PACKAGES)
+	@scripts/kubernetes --complete || echo "not run: the tests with a real cluster of Kubernetes; make test-k8s builds it, once, and runs them"
 
 test-k8s: deps kubernetes containerd build ## run the tests with a real cluster of Kubernetes
 	$(GO) test -count=1 -tags kubernetes -p 1 -timeout 25m ./test/kubernetes
 
-test-long: test test-k8s race fuzz ## the same, then the race detector, long tests and fuzzing
+test-long: kubernetes test race fuzz ## the same, then the race detector, long tests and fuzzing
 
 race: consul build ## run all tests with the race detector, long tests included
 	scripts/deps long
@@ -55,6 +55,7 @@ lint: ## vet, staticcheck, gofumpt, the project's own rules
 	$(GO) vet ./...
 	$(GO) vet -tags kubernetes ./test/kubernetes
 	$(GO) tool staticcheck ./...
+	$(GO) tool staticcheck -tags kubernetes ./test/kubernetes
 	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
 	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/containerd scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
