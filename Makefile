@@ -9,6 +9,8 @@ PREFIX   ?= /usr/local
 JOBS     ?= 2
 PACKAGES ?= ./...
 FUZZTIME ?= 30s
+# Whether what the tests with a cluster of Kubernetes need has been built.
+CLUSTER  := scripts/kubernetes --complete && scripts/containerd --complete
 
 # Binaries and tests are compiled alike, so that nothing is compiled twice.
 export CGO_ENABLED := 0
@@ -27,13 +29,13 @@ image: build ## make the container image, without a container engine, as dist/co
 	$(GO) run ./scripts/image
 
 test: deps consul build ## run all tests (as root), in less than 30 minutes
-	$(GO) run ./scripts/gotest -alone /test/ $$(! scripts/kubernetes --complete || echo -tags kubernetes) -p $(JOBS) -timeout 25m $(PACKAGES)
-	@scripts/kubernetes --complete || echo "not run: the tests with a real cluster of Kubernetes; make test-k8s builds it, once, and runs them"
+	$(GO) run ./scripts/gotest -alone /test/ $$($(CLUSTER) && echo -tags kubernetes) -p $(JOBS) -timeout 25m $(PACKAGES)
+	@$(CLUSTER) || echo "not run: the tests with a real cluster of Kubernetes; make test-k8s builds it, once, and runs them"
 
 test-k8s: deps kubernetes containerd build ## run the tests with a real cluster of Kubernetes
 	$(GO) test -count=1 -tags kubernetes -p 1 -timeout 25m ./test/kubernetes
 
-test-long: kubernetes test race fuzz ## the same, then the race detector, long tests and fuzzing
+test-long: kubernetes containerd test race fuzz ## the same, then the race detector, long tests and fuzzing
 
 race: consul build ## run all tests with the race detector, long tests included
 	scripts/deps long

@@ -43,7 +43,13 @@ func TestNetworkPolicies(t *testing.T) {
 			p.check("policies hold", all, c.expected)
 		})
 	}
-	p.run("nothing is left of policies", func(p probed) { p.check("everybody reaches everybody", all, "") })
+	for _, c := range changes {
+		p.run(c.name, func(p probed) {
+			defer p.kubectl("delete", "networkpolicies", "--all", "-A")
+			c.does(p)
+		})
+	}
+	p.run("nothing is left of policies", func(p probed) { p.check("everybody reaches everybody", p.questions(p.names()...), "") })
 }
 
 // namespaces makes some, with labels (YAML) besides ns, which is the name.

@@ -209,7 +209,8 @@ func (p probed) ask(from, to, answer string, addresses ...netip.Addr) []question
 			for _, proto := range []string{prober.TCP, prober.UDP} {
 				out = append(out, question{
 					from, to, fmt.Sprintf("%s%d%s", proto, port, family),
-					prober.Target{Proto: proto, To: netip.AddrPortFrom(a, uint16(port))}, answer,
+					prober.Target{Proto: proto, To: netip.AddrPortFrom(a, uint16(port))},
+					answer,
 				})
 			}
 		}

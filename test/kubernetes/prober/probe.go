@@ -95,7 +95,7 @@ func (t Target) askByDatagram(ctx context.Context) string {
 	}()
 	answer := make([]byte, 1500)
 	for ctx.Err() == nil {
-		n, err := read(conn, answer)
+		n, err := t.read(conn, answer)
 		if err != nil {
 			continue // refused: perhaps not the next time
 		}
@@ -109,13 +109,18 @@ func (t Target) askByDatagram(ctx context.Context) string {
 	return ""
 }
 
-// read leaves out the IPv4 header that a raw socket gives.
-func read(conn net.Conn, b []byte) (n int, err error) {
-	if raw, ok := conn.(*net.IPConn); ok {
-		n, _, err = raw.ReadFrom(b)
-		return n, err
+// read reads what comes from the target, 0 bytes if something else came. A raw socket has
+// that too, of the moment before it is connected; and it gives IPv4 headers.
+func (t Target) read(conn net.Conn, b []byte) (n int, err error) {
+	raw, ok := conn.(*net.IPConn)
+	if !ok {
+		return conn.Read(b)
 	}
-	return conn.Read(b)
+	n, from, err := raw.ReadFromIP(b)
+	if err != nil || !from.IP.Equal(t.To.Addr().AsSlice()) {
+		return 0, err
+	}
+	return n, nil
 }
 
 func (t Target) dial(ctx context.Context) (net.Conn, error) {

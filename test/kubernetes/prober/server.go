@@ -90,7 +90,7 @@ func (s *Server) serve(socket string, ports []int) error {
 			return err
 		}
 		defer l.Close()
-		p, err := net.ListenPacket("udp", address)
+		p, err := listenUDP(port)
 		if err != nil {
 			return err
 		}
@@ -127,17 +127,6 @@ func (s *Server) answerTCP(l net.Listener) error {
 				_, _ = io.Copy(conn, conn)
 			}
 		}()
-	}
-}
-
-func (s *Server) answerUDP(p net.PacketConn) error {
-	b := make([]byte, 1500)
-	for {
-		_, from, err := p.ReadFrom(b)
-		if err != nil {
-			return err
-		}
-		_, _ = p.WriteTo([]byte(s.name), from) // who asks may have gone
 	}
 }
 
