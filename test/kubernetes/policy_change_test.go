@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// changes are what happens to pods that are held to policies, in this order.
-var changes = []struct {
+// policyChanges are what happens to pods that are held to policies, in this order.
+var policyChanges = []struct {
 	name string
 	does func(p probed)
 }{
-	{"labels change", labels},
-	{"policies change under open connections", streams},
-	{"a pod comes back with another address", another},
-	{"a pod is born isolated", born},
-	{"the agents restart", agents},
-	{"the pods of a Service", behindService},
-	{"the hosts", hosts},
-	{"policies of groups hold besides", groups},
-	{"SCTP", sctp},
-	{"another tenant has the same addresses", tenants},
+	{"labels change", probed.labels},
+	{"policies change under open connections", probed.streams},
+	{"a pod comes back with another address", probed.another},
+	{"a pod is born isolated", probed.born},
+	{"the agents restart", probed.agents},
+	{"the pods of a Service", probed.behindService},
+	{"the hosts", probed.hosts},
+	{"policies of groups hold besides", probed.groups},
+	{"SCTP", probed.sctp},
+	{"another tenant has the same addresses", probed.tenants},
 }
 
 // labels of pods and namespaces decide, also later.
-func labels(p probed) {
+func (p probed) labels() {
 	all := p.questions(p.names()...)
 	p.apply(policy("x", "p", `{podSelector: {matchExpressions: [{key: open, operator: DoesNotExist}]}, ingress: [
   {from: [{namespaceSelector: {}, podSelector: {matchLabels: {role: friend}}}]}, {from: [{namespaceSelector: {matchLabels: {team: red}}}]}]}`))
@@ -47,7 +47,7 @@ func labels(p probed) {
 }
 
 // streams: what is still allowed goes on, what is not stops.
-func streams(p probed) {
+func (p probed) streams() {
 	allow := func(names string) string {
 		return policy("x", "p", "{podSelector: {matchLabels: {pod: a}}, ingress: [{from: [{namespaceSelector: {matchLabels: {ns: 'y'}}, podSelector: {matchExpressions: [{key: pod, operator: In, values: ["+names+"]}]}}], ports: [{port: 80}]}]}")
 	}
@@ -101,7 +101,7 @@ func streams(p probed) {
 }
 
 // another: policies follow a pod to its next address, and not who gets its old one.
-func another(p probed) {
+func (p probed) another() {
 	p.apply(policy("x", "p", "{podSelector: {matchLabels: {pod: a}}, ingress: [{from: [{namespaceSelector: {matchLabels: {ns: 'y'}}, podSelector: {matchLabels: {pod: b}}}]}]}"))
 	p.check("before", p.questions(p.names()...), "deny * x/a\nallow y/b x/a")
 	was := p.pods["y/b"].v4
@@ -125,7 +125,7 @@ func another(p probed) {
 
 // born: a pod is held to its policies from its first packet on, and the kubelet's probes
 // reach it nevertheless.
-func born(p probed) {
+func (p probed) born() {
 	p.apply(policy("x", "p", "{podSelector: {}, policyTypes: [Ingress, Egress]}"))
 	p.check("others are isolated", p.questions("x/b", "y/a"), "deny * *")
 	target := p.questions("x/b", "y/a")[0].target // tcp, on another host than the next two
@@ -142,7 +142,7 @@ func born(p probed) {
 
 // agents: nothing happens while they are away, and what was changed then happens when
 // they are back.
-func agents(p probed) {
+func (p probed) agents() {
 	all := p.questions(p.names()...)
 	p.apply(policy("x", "p", "{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {ns: z}}}], ports: [{port: 80}]}]}"))
 	const before = "deny * x/*\nallow z/* x/* tcp80"

@@ -18,7 +18,7 @@ type proberTarget = prober.Target
 
 // behindService: who asks for a Service is held to what holds for the pod behind it, and
 // a pod reaches itself.
-func behindService(p probed) {
+func (p probed) behindService() {
 	const ports = `[{name: t80, port: 80}, {name: t81, port: 81}, {name: u80, port: 80, protocol: UDP}, {name: u81, port: 81, protocol: UDP}]`
 	for _, name := range []string{"x/a", "y/c"} {
 		namespace, pod, _ := strings.Cut(name, "/")
@@ -64,7 +64,7 @@ func behindService(p probed) {
 
 // hosts: a pod and its own host always reach each other; others are known by their
 // addresses alone.
-func hosts(p probed) {
+func (p probed) hosts() {
 	p.start(probedPod{name: "x/host1", host: "host1", onHost: true}, probedPod{name: "x/host2", host: "host2", onHost: true})
 	defer p.remove("x/host1", "x/host2")
 	near, far := p.pods["x/host1"], p.pods["x/host2"]
@@ -93,7 +93,7 @@ func hosts(p probed) {
 }
 
 // groups: what either denies is denied.
-func groups(p probed) {
+func (p probed) groups() {
 	p.netctl("policy", "create", "no-81")
 	p.netctl("policy", "rule-add", "no-81", "1", "--direction=in", "--protocol=tcp", "--port=81", "--action=deny")
 	p.netctl("group", "create", "pods", "strict", "--policy", "no-81", "--wait")
@@ -113,7 +113,7 @@ func groups(p probed) {
 }
 
 // sctp by asking the switch what it would do: this kernel need not have it.
-func sctp(p probed) {
+func (p probed) sctp() {
 	p.apply(policy("x", "p", "{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {ns: 'y'}}}], ports: [{protocol: SCTP, port: 80, endPort: 100}]}]}"))
 	for _, c := range []struct {
 		from, to string
@@ -148,7 +148,7 @@ func sctp(p probed) {
 
 // tenants: a pod of another one is not meant by the address it shares with a pod of this
 // one, nor the other way round.
-func tenants(p probed) {
+func (p probed) tenants() {
 	p.netctl("tenant", "create", "blue")
 	p.netctl("net", "create", "-t", "blue", "-s", "10.50.0.0/24", "-g", "10.50.0.254", "--subnetv6", "2001:db8:50::/100", "pods")
 	p.namespaces("io.contiv.tenant: blue, io.contiv.network: pods", "w")

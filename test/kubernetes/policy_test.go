@@ -43,7 +43,7 @@ func TestNetworkPolicies(t *testing.T) {
 			p.check("policies hold", all, c.expected)
 		})
 	}
-	for _, c := range changes {
+	for _, c := range policyChanges {
 		p.run(c.name, func(p probed) {
 			defer p.kubectl("delete", "networkpolicies", "--all", "-A")
 			c.does(p)
