@@ -208,8 +208,8 @@ func TestEntrypoint(t *testing.T) {
 			env:  []string{"CONTIV_ROLE=netplugin", "KUBERNETES_SERVICE_HOST=10.0.0.1", "KUBERNETES_SERVICE_PORT=6443", `CONTIV_K8S_CONFIG=` + apiServer},
 			want: "netplugin /", file: `{"K8S_API_SERVER": "https://10.0.0.1:6443", "K8S_TOKEN": ""}` + "\n",
 		},
-		"no role":         {want: `CONTIV_ROLE is "", expected netmaster`, failed: true},
-		"another program": {env: []string{"CONTIV_ROLE=sh"}, want: `CONTIV_ROLE is "sh", expected netmaster`, failed: true},
+		"no role":         {want: `CONTIV_ROLE is "", expected netmaster, netplugin, ovsdb-server or ovs-vswitchd`, failed: true},
+		"another program": {env: []string{"CONTIV_ROLE=sh"}, want: `CONTIV_ROLE is "sh", expected netmaster, netplugin, ovsdb-server or ovs-vswitchd`, failed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, err := inside(root, test.env, "/contiv/scripts/entrypoint", test.args...)

@@ -62,6 +62,11 @@ func (h *Host) startVswitchd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return h.ConnectTunnel(ctx)
+}
+
+// ConnectTunnel has Open vSwitch of the host, whoever runs it, lead to the tunnel network.
+func (h *Host) ConnectTunnel(ctx context.Context) error {
 	// Checksums left to a NIC that is none would never be filled in.
 	links := []string{"eth1", "eth2"}
 	if h.lab.cfg.Takeover {
@@ -74,7 +79,7 @@ func (h *Host) startVswitchd(ctx context.Context) error {
 	}
 	// Without --no-wait ovs-vsctl returns when ovs-vswitchd has made what is asked; but
 	// it waits only if something changed, which the last line sees to.
-	_, err = h.Output(
+	_, err := h.Output(
 		ctx, "ovs-vsctl", ovsWait(ctx), "--may-exist", "add-br", tunnelBridge,
 		"--", "set", "bridge", tunnelBridge, "datapath_type=netdev", fmt.Sprintf("other_config:hwaddr=02:60:00:00:00:%02x", h.Number),
 		"--", "--may-exist", "add-port", tunnelBridge, "eth1",
