@@ -19,7 +19,7 @@ const MaxHosts = 99
 type Config struct {
 	Dir     string `json:"-"`       // where the lab keeps its files; must not hold anything else
 	Bin     string `json:"bin"`     // directory with the binaries of make build
-	Init    string `json:"init"`    // program that runs hostinit.Main when its first argument is InitArg; default Bin/contiv-lab
+	Init    string `json:"init"`    // program that calls Play first; default Bin/contiv-lab
 	Hosts   int    `json:"hosts"`   // 1–99, default 3
 	Masters int    `json:"masters"` // hosts 1…Masters run netmaster; default 1
 	NetMode string `json:"netmode"` // vxlan (default) | vlan

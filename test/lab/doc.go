@@ -21,7 +21,8 @@
 // Nothing of a lab is in the machine's own namespaces, and nothing needs remembering:
 // each host hangs on one process, its init, which the lab finds in /proc by its
 // command line, and whose end takes the host's processes, mounts and links along.
-// So [Down] works after any crash, and labs in different directories do not meet.
+// So [Down] works after any crash, and labs in different directories do not meet. Tests
+// let a keeper do that for them, should they be killed ([Tie]).
 //
 //	l, err := lab.Up(ctx, lab.Config{Dir: dir, Bin: "bin", Hosts: 3})
 //	c, err := l.Attach(ctx, lab.Attachment{Host: "host1", Name: "web", Network: "contiv-net"})

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -46,15 +47,35 @@ func findInits(dir string) (map[string]int, error) {
 
 // initOf reads which host of the lab in dir, if any, process pid is the init of.
 func initOf(pid int, dir string) (name string, ok bool) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil {
-		return "", false // it has ended
-	}
+	b := commandLine(pid)
 	args := bytes.Split(bytes.TrimSuffix(b, []byte{0}), []byte{0})
 	if len(args) != 4 || string(args[1]) != InitArg || string(args[2]) != dir {
 		return "", false
 	}
 	return string(args[3]), true
+}
+
+// A process that is becoming another program has no command line for a moment, which is
+// longer on a machine that has much to do.
+const (
+	becomingTries = 200
+	becomingPause = 5 * time.Millisecond
+)
+
+// commandLine reads the command line of a process: its arguments, each ended by a zero.
+// It is empty for a process that has ended, and for one of the kernel's own.
+func commandLine(pid int) []byte {
+	for range becomingTries {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil || len(b) > 0 {
+			return b
+		}
+		if _, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil {
+			return nil
+		}
+		time.Sleep(becomingPause)
+	}
+	return nil
 }
 
 // startInit starts the init of a host and returns its pid when it is ready.

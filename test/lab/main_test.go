@@ -4,36 +4,53 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 
 	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/lab/hostinit"
 	"github.com/contiv/netplugin/test/lab/labtest"
 )
 
-const upArg = "__up"
+// Arguments of a program that brings a lab up, of a directory and a configuration, and
+// can be killed at it: one that ends then, and one that stays, with the lab tied to it.
+const (
+	upArg   = "__up"
+	holdArg = "__hold"
+)
 
-// TestMain lets this test program be the init of the hosts it makes and, with upArg
-// and a configuration, a program that brings a lab up and can be killed at it.
+// TestMain lets this test program be what lab.Play says, and what upArg and holdArg do.
 func TestMain(m *testing.M) {
-	switch {
-	case len(os.Args) > 1 && os.Args[1] == lab.InitArg:
-		os.Exit(hostinit.Main())
-	case len(os.Args) > 3 && os.Args[1] == upArg:
-		c := lab.Config{}
-		err := json.Unmarshal([]byte(os.Args[3]), &c)
-		if err == nil {
-			c.Dir = os.Args[2]
-			_, err = lab.Up(context.Background(), c)
-		}
-		if err != nil {
+	if status, played := lab.Play(os.Args); played {
+		os.Exit(status)
+	}
+	if len(os.Args) == 4 && (os.Args[1] == upArg || os.Args[1] == holdArg) {
+		if err := bringUp(os.Args[2], os.Args[3], os.Args[1] == holdArg); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
+}
+
+func bringUp(dir, config string, hold bool) error {
+	c := lab.Config{}
+	if err := json.Unmarshal([]byte(config), &c); err != nil {
+		return err
+	}
+	c.Dir = dir
+	if hold {
+		if _, err := lab.Tie(c.Init, dir); err != nil {
+			return err
+		}
+	}
+	if _, err := lab.Up(context.Background(), c); err != nil || !hold {
+		return err
+	}
+	fmt.Println("up")
+	_, err := io.Copy(io.Discard, os.Stdin) // until somebody ends it
+	return err
 }
 
 // bare is a lab of hosts with Open vSwitch only, whose init is this test program.

@@ -191,8 +191,8 @@ func (h *Host) linkCNI() error {
 		return err
 	}
 	plugins := []string{contivk8s, Netcontiv}
-	if h.lab.cfg.Bare {
-		plugins = nil
+	if h.lab.cfg.Bare && h.lab.cfg.Kubernetes {
+		plugins = nil // whoever installs a network there brings them
 	}
 	for _, plugin := range plugins {
 		if err := link("/opt/contiv/bin/" + plugin); err != nil {

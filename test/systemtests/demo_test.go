@@ -15,8 +15,8 @@ import (
 // TestDemo runs the demo as a new user does: with docker containers, then again, over what
 // is there, without an Engine. It removes it.
 func TestDemo(t *testing.T) {
-	labtest.Bin(t)
 	dir := filepath.Join(t.TempDir(), "demo")
+	labtest.Tie(t, filepath.Join(labtest.Bin(t), "contiv-lab"), dir)
 	marks, err := leftovers.Before(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ func typePage(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "lab")
+	labtest.Tie(t, filepath.Join(labtest.Bin(t), "contiv-lab"), dir)
 	marks, err := leftovers.Before(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -13,12 +13,11 @@ import (
 	"syscall"
 
 	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/lab/hostinit"
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == lab.InitArg {
-		os.Exit(hostinit.Main())
+	if status, played := lab.Play(os.Args); played {
+		os.Exit(status)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := command(binDir()).Run(ctx, os.Args)

@@ -18,8 +18,11 @@ const runMain = "CONTIV_LAB_TEST_MAIN"
 
 // TestMain lets this test program be contiv-lab, and the init of its hosts.
 func TestMain(m *testing.M) {
-	if os.Getenv(runMain) != "" || len(os.Args) > 1 && os.Args[1] == lab.InitArg {
+	if os.Getenv(runMain) != "" {
 		main()
+	}
+	if status, played := lab.Play(os.Args); played {
+		os.Exit(status)
 	}
 	os.Exit(m.Run())
 }

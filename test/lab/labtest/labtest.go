@@ -2,6 +2,7 @@
 package labtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -42,6 +43,7 @@ func UpFrom(t testing.TB, c lab.Config) *lab.Lab {
 	if err != nil {
 		t.Fatal(err)
 	}
+	Tie(t, cmp.Or(c.Init, filepath.Join(c.Bin, "contiv-lab")), c.Dir)
 	t.Cleanup(func() {
 		if l, err := lab.Open(c.Dir); err == nil {
 			if err := marks.Note(l); err != nil {
@@ -66,6 +68,21 @@ func UpFrom(t testing.TB, c lab.Config) *lab.Lab {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// Tie has a lab in dir taken down when the test's process is ended from outside and can
+// do so no more. init is what lab.Config.Init is.
+func Tie(t testing.TB, init, dir string) {
+	t.Helper()
+	untie, err := lab.Tie(init, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := untie(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // showLogs prints the end of every daemon's log.

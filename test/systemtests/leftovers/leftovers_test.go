@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/lab/hostinit"
 	"github.com/contiv/netplugin/test/systemtests/leftovers"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == lab.InitArg {
-		os.Exit(hostinit.Main())
+	if status, played := lab.Play(os.Args); played {
+		os.Exit(status)
 	}
 	os.Exit(m.Run())
 }
