@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/drivers/nodeproxy"
+	"github.com/contiv/netplugin/drivers/ovsd"
 	"github.com/contiv/netplugin/mgmtfn/attachment"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/kubeapi"
@@ -34,6 +37,7 @@ type kubeOptions struct {
 }
 
 const (
+	proxyFull = "full"
 	proxyPods = "pods"
 	proxyOff  = "off"
 )
@@ -54,7 +58,7 @@ func (o *kubeOptions) flags() []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: "service-proxy", Value: proxyPods, Destination: &o.proxy, Sources: env.Var("SERVICE_PROXY"),
-			Usage: "pods: lead containers to the pods of Services; off: leave it to the node's own proxy (mode kubernetes)",
+			Usage: "full: lead containers, this node and the outside to the pods of Services, instead of kube-proxy; pods: lead containers only; off: leave it to kube-proxy (mode kubernetes)",
 		},
 	}, o.nodeFlags()...)
 }
@@ -82,7 +86,7 @@ func (o *kubeOptions) validate() error {
 	if err := nodesetup.CheckConf(o.conf); err != nil {
 		return cliconf.Usagef("--cni-config: %w", err)
 	}
-	return cliconf.OneOf("--service-proxy", &o.proxy, proxyPods, proxyOff)
+	return cliconf.OneOf("--service-proxy", &o.proxy, proxyFull, proxyPods, proxyOff)
 }
 
 // runsCNI reports whether CNI runtimes are served.
@@ -100,6 +104,8 @@ type kubernetes struct {
 	policies *k8spolicy.Controller // nil: there are none
 	nodes    *kubeapi.Nodes        // knows of this host's
 	node     string                // its name
+	proxy    *nodeproxy.Proxy      // nil: somebody else leads this node to Services
+	log      logrus.FieldLogger
 }
 
 func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubernetes, error) {
@@ -114,8 +120,7 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 		log.WithField("file", o.kube.config).Info("no API server is configured; tenant, network and group come from the CNI configuration")
 		return nil, nil
 	}
-	driver.ReachCluster(nil)
-	k := &kubernetes{node: cmp.Or(o.kube.node, o.host)}
+	k := &kubernetes{log: log.WithField("part", "services"), node: cmp.Or(o.kube.node, o.host)}
 	if k.nodes, err = kubeapi.NewNodes(cfg, k.node, log.WithField("part", "node")); err != nil {
 		return nil, err
 	}
@@ -136,15 +141,33 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 			Driver: driver, Log: log.WithField("part", "policies"),
 		})
 	}
+	subnets, err := o.serviceSubnets()
+	if err != nil {
+		return nil, err
+	}
+	driver.ReachCluster(subnets)
 	if o.kube.proxy == proxyOff {
 		return k, nil
 	}
 	driver.KeepServices()
-	k.services, err = services.New(services.Config{
-		HostLabel: o.host, Node: cmp.Or(o.kube.node, o.host), Services: client.Services(), EndpointSlices: client.EndpointSlices(), Nodes: client.Nodes(),
+	to := services.Config{
+		HostLabel: o.host, NodeName: cmp.Or(o.kube.node, o.host), Services: client.Services(), EndpointSlices: client.EndpointSlices(), Nodes: client.Nodes(),
 		Driver: driver, Log: log.WithField("part", "services"),
-	})
+	}
+	if o.kube.proxy == proxyFull {
+		k.proxy = nodeproxy.New(nodeproxy.Config{Inside: ovsd.ContainerLinks(), Log: to.Log})
+		to.Node = k.proxy
+	}
+	k.services, err = services.New(to)
 	return k, err
+}
+
+// serviceSubnets are where addresses of Services are that this node translates itself.
+func (o *options) serviceSubnets() ([]netip.Prefix, error) {
+	if o.kube.proxy != proxyFull {
+		return nil, nil
+	}
+	return kubeapi.ServiceSubnets(o.kube.config)
 }
 
 func (k *kubernetes) placer() func(context.Context, attachment.Pod) (attachment.Place, error) {
@@ -175,6 +198,9 @@ func (k *kubernetes) check(checks map[string]func() error) {
 	if k != nil && k.policies != nil {
 		checks["networkpolicy"] = k.policies.Ready
 	}
+	if k != nil && k.proxy != nil {
+		checks["services"] = k.proxy.Ready
+	}
 }
 
 // Apply passes a batch of the state prefix on.
@@ -187,11 +213,17 @@ func (k *kubernetes) Apply(b objdb.Batch) {
 // Run works until ctx ends.
 func (k *kubernetes) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
+	if k.proxy == nil {
+		k.leaveNode(ctx)
+	}
 	if k.policies != nil {
 		g.Go(func() error { return k.policies.Run(ctx) })
 	}
 	if k.services != nil {
 		g.Go(func() error { return k.services.Run(ctx) })
+	}
+	if k.proxy != nil {
+		g.Go(func() error { return k.proxy.Run(ctx) })
 	}
 	return g.Wait()
 }
@@ -209,6 +241,16 @@ func (k *kubernetes) confirmNode(ctx context.Context, ag *agent.Agent) error {
 	}
 	ag.SetNode(k.node)
 	return nil
+}
+
+// leaveNode takes back what an agent has left that led this node to Services itself.
+func (k *kubernetes) leaveNode(ctx context.Context) {
+	switch found, err := nodeproxy.Remove(ctx, false); {
+	case err != nil:
+		k.log.WithError(err).Warn("this node may be led to Services twice; remove the nftables table inet " + nodeproxy.Table)
+	case found:
+		k.log.Info("this node is led to Services by its own proxy from now on")
+	}
 }
 
 // setUpNode writes what the container runtime needs, when everything that checks look at

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/contiv/netplugin/drivers/hostnet"
+	"github.com/contiv/netplugin/drivers/nodeproxy"
 	"github.com/contiv/netplugin/ovsdb"
 )
 
@@ -78,6 +79,9 @@ func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) err
 	if found {
 		say("nftables table inet " + hostnet.Table)
 	}
+	if err := cleanServices(ctx, dryRun, say); err != nil {
+		return err
+	}
 	for name, id := range bridges {
 		say("bridge " + name)
 		if dryRun {
@@ -105,6 +109,26 @@ func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) err
 		}
 		if err := removeLink(name); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// cleanServices removes what leads the host to Services of Kubernetes.
+func cleanServices(ctx context.Context, dryRun bool, say func(string)) error {
+	for _, c := range []struct {
+		what   string
+		remove func(context.Context, bool) (bool, error)
+	}{
+		{"nftables table inet " + nodeproxy.Table, nodeproxy.Remove},
+		{"chain " + nodeproxy.FormerChain + " of iptables", nodeproxy.RemoveFormer},
+	} {
+		found, err := c.remove(ctx, dryRun)
+		if err != nil {
+			return err
+		}
+		if found {
+			say(c.what)
 		}
 	}
 	return nil

@@ -20,6 +20,9 @@ const (
 	hostTagVLAN  = 4095 // reserved (IEEE 802.1Q table 9-2)
 )
 
+// ContainerLinks names the host's own ports, by which it and containers reach each other.
+func ContainerLinks() []string { return []string{hostPortVXLAN, hostPortVLAN} }
+
 // gatewayNetwork is the infra network through which the host reaches the containers of
 // all hosts and the services.
 const gatewayNetwork = "contivh1"

@@ -46,6 +46,9 @@ func (l *Lab) place(container string) (*Host, string, error) {
 	if h, netns, ok := l.outside(container); ok {
 		return h, netns, nil
 	}
+	if container == Outsider && l.cfg.Kubernetes {
+		return l.underlay, l.outsiderNetns(), nil
+	}
 	c, err := l.Container(container)
 	if errs.Is(err, errs.NotFound) {
 		return nil, "", errs.New(errs.NotFound, "%q is neither a host nor an attached container", container)

@@ -116,7 +116,7 @@ func (h *Host) addKubernetes(c *hostinit.Config, keys kubeKeys) error {
 	c.Binds = append(c.Binds, hostinit.Bind{Source: dir, Target: kubeBin, ReadOnly: true})
 	if !h.lab.cfg.Bare {
 		access, err := json.Marshal(map[string]string{
-			"K8S_API_SERVER": "https://" + kubeMaster(), "K8S_CA": kubeDir + "/ca.crt", "K8S_TOKEN": "contiv-token", "SVC_SUBNET": kubeServices,
+			"K8S_API_SERVER": "https://" + kubeMaster(), "K8S_CA": kubeDir + "/ca.crt", "K8S_TOKEN": "contiv-token", "SVC_SUBNET": kubeServices + "," + kubeServices6,
 		})
 		if err != nil {
 			return err

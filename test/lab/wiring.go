@@ -51,7 +51,7 @@ func (l *Lab) startUnderlay(ctx context.Context) error {
 		return err
 	}
 	l.underlay.pid = pid
-	return inNetwork(pid, func(h *netlink.Handle, _ netns.NsHandle) error {
+	err = inNetwork(pid, func(h *netlink.Handle, _ netns.NsHandle) error {
 		for _, n := range networks() {
 			bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: n.bridge}}
 			if err := h.LinkAdd(bridge); err != nil {
@@ -63,6 +63,10 @@ func (l *Lab) startUnderlay(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err != nil || !l.cfg.Kubernetes {
+		return err
+	}
+	return l.addOutsider(ctx)
 }
 
 // port is the name, in the underlay, of a host's cable to a network.

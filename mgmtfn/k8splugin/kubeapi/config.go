@@ -3,6 +3,7 @@ package kubeapi
 import (
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -26,6 +27,8 @@ type file struct {
 	Key    string `json:"K8S_KEY"`
 	Cert   string `json:"K8S_CERT"`
 	Token  string `json:"K8S_TOKEN"`
+	// Subnets are where Services have their addresses, separated by commas.
+	Subnets string `json:"SVC_SUBNET"`
 }
 
 // Load reads where the API server is: from a file, or, when there is none, from what
@@ -67,4 +70,32 @@ func Load(path string) (*rest.Config, error) {
 		return nil, errs.New(errs.Invalid, "%s: %w", path, err)
 	}
 	return cfg, nil
+}
+
+// ServiceSubnets reads where the cluster has the addresses of Services, as far as the
+// file says so: the other sources do not.
+func ServiceSubnets(path string) ([]netip.Prefix, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "read the API server's configuration: %w", err)
+	}
+	var c file
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return nil, errs.New(errs.Invalid, "%s: expected a JSON object with SVC_SUBNET: %w", path, err)
+	}
+	var out []netip.Prefix
+	for text := range strings.SplitSeq(c.Subnets, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, errs.New(errs.Invalid, "%s: SVC_SUBNET %q: expected subnets like 10.96.0.0/12, separated by commas", path, c.Subnets)
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
 }

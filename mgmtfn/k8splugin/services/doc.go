@@ -9,5 +9,5 @@
 // Containers of every tenant reach the address of a Service, but of the pods behind it
 // those of their own tenant only; what is behind it on hosts, everybody reaches. Node
 // ports, and addresses of load balancers with limited sources, are left to the node's
-// own proxy, to which host access leads.
+// own proxy, to which host access leads: that may be ours too (onNode, NodeProxy).
 package services

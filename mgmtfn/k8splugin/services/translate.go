@@ -93,12 +93,20 @@ func vips(s *corev1.Service, env surroundings) (own, external []netip.Addr) {
 	if len(s.Spec.LoadBalancerSourceRanges) > 0 {
 		return own, external // whom it lets in, only the node's own proxy knows
 	}
-	for _, in := range s.Status.LoadBalancer.Ingress {
-		if in.IPMode == nil || *in.IPMode == corev1.LoadBalancerIPModeVIP {
-			external = add(external, in.IP)
-		}
+	for _, a := range ingress(s) {
+		external = add(external, a.String())
 	}
 	return own, external
+}
+
+// ingress are the addresses of load balancers that nodes are to answer for.
+func ingress(s *corev1.Service) (out []netip.Addr) {
+	for _, in := range s.Status.LoadBalancer.Ingress {
+		if a, err := netip.ParseAddr(in.IP); err == nil && (in.IPMode == nil || *in.IPMode == corev1.LoadBalancerIPModeVIP) {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // affinity is how long a client keeps its provider.

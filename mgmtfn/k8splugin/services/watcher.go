@@ -31,10 +31,11 @@ type Driver interface {
 // Config says what a Watcher works with.
 type Config struct {
 	HostLabel string // of endpoints of this host
-	Node      string // name of this host's Node
+	NodeName  string // of this host's Node
 	// Lists of the API server.
 	Services, EndpointSlices, Nodes cache.ListerWatcher
 	Driver                          Driver
+	Node                            NodeProxy // nil: somebody else leads the node to Services
 	Log                             logrus.FieldLogger
 }
 
@@ -43,6 +44,7 @@ type Watcher struct {
 	cfg                     Config
 	services, slices, nodes cache.SharedIndexInformer
 	kick                    chan struct{}
+	known                   chan struct{} // closed when the state of Contiv is
 
 	mu    sync.Mutex
 	world world
@@ -62,7 +64,7 @@ const (
 
 // New makes a watcher; it does nothing before Run.
 func New(cfg Config) (*Watcher, error) {
-	w := &Watcher{cfg: cfg, kick: make(chan struct{}, 1), world: newWorld(), declared: map[string]struct{}{}}
+	w := &Watcher{cfg: cfg, kick: make(chan struct{}, 1), known: make(chan struct{}), world: newWorld(), declared: map[string]struct{}{}}
 	w.stale.keys, w.stale.addrs = map[string]struct{}{}, map[netip.Addr]struct{}{}
 	w.services = cache.NewSharedIndexInformer(cfg.Services, &corev1.Service{}, 0, nil)
 	w.slices = cache.NewSharedIndexInformer(cfg.EndpointSlices, &discoveryv1.EndpointSlice{}, 0, cache.Indexers{
@@ -181,6 +183,13 @@ func (w *Watcher) Apply(batch objdb.Batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	changed := w.world.apply(batch)
+	if batch.Snapshot {
+		select {
+		case <-w.known:
+		default:
+			close(w.known)
+		}
+	}
 	maps.Copy(w.stale.addrs, changed)
 	w.wake()
 }
@@ -193,7 +202,8 @@ func (w *Watcher) wake() {
 }
 
 // Run works until ctx ends. What is declared stays. The API server may be away, at the
-// start as well: the services of before then stay as they are.
+// start as well: the services of before then stay as they are. So they do until Apply has
+// told whose the pods' addresses are.
 func (w *Watcher) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	informers := []cache.SharedIndexInformer{w.services, w.slices, w.nodes}
@@ -206,8 +216,16 @@ func (w *Watcher) Run(ctx context.Context) error {
 		if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 			return nil
 		}
+		select {
+		case <-w.known:
+		case <-ctx.Done():
+			return nil
+		}
 		w.declareAll()
 		w.cfg.Driver.ReleaseServices()
+		if w.cfg.Node != nil {
+			w.cfg.Node.Release()
+		}
 		w.cfg.Log.WithField("services", len(w.services.GetStore().ListKeys())).Info("services of Kubernetes declared")
 		for {
 			select {
@@ -265,6 +283,7 @@ func (w *Watcher) declare(keys map[string]struct{}) {
 	env := w.surroundings()
 	for key := range keys {
 		wanted := w.translate(key, env)
+		w.declareNode(key, env)
 		for _, s := range wanted {
 			w.declared[s.ID] = struct{}{}
 			w.cfg.Driver.SetService(s)
@@ -281,16 +300,44 @@ func (w *Watcher) declare(keys map[string]struct{}) {
 	}
 }
 
+// declareNode is declare for the node's own proxy.
+func (w *Watcher) declareNode(key string, env surroundings) {
+	if w.cfg.Node == nil {
+		return
+	}
+	if s, all := w.find(key); s != nil {
+		w.mu.Lock() // env has the world in it
+		wanted, ok := onNode(s, all, env)
+		w.mu.Unlock()
+		if ok {
+			w.cfg.Node.Set(wanted)
+			return
+		}
+	}
+	w.cfg.Node.Remove(key)
+}
+
 func (w *Watcher) translate(key string, env surroundings) []drivers.Service {
+	s, all := w.find(key)
+	if s == nil {
+		return nil
+	}
+	w.mu.Lock() // env has the world in it
+	defer w.mu.Unlock()
+	return translate(s, all, env)
+}
+
+// find returns a Service and its slices; nil when there is none.
+func (w *Watcher) find(key string) (*corev1.Service, []*discoveryv1.EndpointSlice) {
 	o, exists, err := w.services.GetStore().GetByKey(key)
 	s, ok := o.(*corev1.Service)
 	if err != nil || !exists || !ok {
-		return nil
+		return nil, nil
 	}
 	found, err := w.slices.GetIndexer().ByIndex(byService, key)
 	if err != nil {
 		w.cfg.Log.WithError(err).Error("the index of slices by service is missing")
-		return nil
+		return nil, nil
 	}
 	var all []*discoveryv1.EndpointSlice
 	for _, o := range found {
@@ -298,20 +345,18 @@ func (w *Watcher) translate(key string, env surroundings) []drivers.Service {
 			all = append(all, s)
 		}
 	}
-	w.mu.Lock() // env has the world in it
-	defer w.mu.Unlock()
-	return translate(s, all, env)
+	return s, all
 }
 
 // surroundings reads the Nodes.
 func (w *Watcher) surroundings() surroundings {
-	env := surroundings{host: w.cfg.HostLabel, node: w.cfg.Node, nodes: map[netip.Addr]string{}, world: &w.world}
+	env := surroundings{host: w.cfg.HostLabel, node: w.cfg.NodeName, nodes: map[netip.Addr]string{}, world: &w.world}
 	for _, o := range w.nodes.GetStore().List() {
 		n, ok := o.(*corev1.Node)
 		if !ok {
 			continue
 		}
-		if n.Name == w.cfg.Node {
+		if n.Name == w.cfg.NodeName {
 			env.zone = zoneOf(n)
 		}
 		for _, a := range n.Status.Addresses {

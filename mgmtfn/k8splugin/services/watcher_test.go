@@ -42,10 +42,11 @@ func watch(t *testing.T, api apiServer) (*Watcher, driver) {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	d := driver{fakedriver.New(), make(chan struct{})}
-	w, err := New(Config{HostLabel: "n1", Node: "n1", Services: api.services, EndpointSlices: api.slices, Nodes: api.nodes, Driver: d, Log: log})
+	w, err := New(Config{HostLabel: "n1", NodeName: "n1", Services: api.services, EndpointSlices: api.slices, Nodes: api.nodes, Driver: d, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.Apply(objdb.Batch{Snapshot: true})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()

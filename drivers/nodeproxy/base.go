@@ -1,0 +1,105 @@
+package nodeproxy
+
+import (
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/knftables"
+)
+
+// Table is the name of our nftables table, of the family inet.
+const Table = "contiv-services"
+
+// verdictMaps are the maps, with their types. A gate is looked at before translation.
+var verdictMaps = []struct{ name, kind string }{
+	{"services4", "ipv4_addr . inet_proto . inet_service : verdict"},
+	{"services6", "ipv6_addr . inet_proto . inet_service : verdict"},
+	{"nodeports4", "inet_proto . inet_service : verdict"},
+	{"nodeports6", "inet_proto . inet_service : verdict"},
+	{"gates4", "ipv4_addr . inet_proto . inet_service : verdict"},
+	{"gates6", "ipv6_addr . inet_proto . inet_service : verdict"},
+	{"nodegates4", "inet_proto . inet_service : verdict"},
+	{"nodegates6", "inet_proto . inet_service : verdict"},
+}
+
+// baseChain is a chain that is always there.
+type baseChain struct {
+	name  string
+	hook  *knftables.BaseChainHook // nil: none
+	kind  knftables.BaseChainType
+	prio  knftables.BaseChainPriority
+	rules []string
+}
+
+// baseChains are the chains that are always there. links are those to containers.
+func baseChains() []baseChain {
+	const atNode = "fib daddr type local "
+	lookUp := func(seats, node, state string) []string {
+		return []string{
+			state + "ip daddr . meta l4proto . th dport vmap @" + seats + "4",
+			state + "ip6 daddr . meta l4proto . th dport vmap @" + seats + "6",
+			state + "ip daddr != 127.0.0.0/8 " + atNode + "meta l4proto . th dport vmap @" + node + "4",
+			state + "ip6 daddr != ::1 " + atNode + "meta l4proto . th dport vmap @" + node + "6",
+		}
+	}
+	gates, seats := lookUp("gates", "nodegates", "ct state new "), lookUp("services", "nodeports", "")
+	at := func(h knftables.BaseChainHook) *knftables.BaseChainHook { return &h }
+	return []baseChain{
+		{name: "refusal", rules: []string{"meta l4proto tcp reject with tcp reset", "reject"}},
+		{name: "silence", rules: []string{"drop"}},
+		{"gates-in", at(knftables.PreroutingHook), knftables.FilterType, "dstnat - 10", gates},
+		{"gates-out", at(knftables.OutputHook), knftables.FilterType, "-110", gates},
+		{"seats-in", at(knftables.PreroutingHook), knftables.NATType, knftables.DNATPriority, seats},
+		{"seats-out", at(knftables.OutputHook), knftables.NATType, "-100", seats},
+		{"sources", at(knftables.PostroutingHook), knftables.NATType, knftables.SNATPriority, []string{
+			fmt.Sprintf("meta mark & %#x == 0 return", markBit),
+			fmt.Sprintf("meta mark set meta mark & %#x", ^uint32(markBit)),
+			// A container would answer another one straight away.
+			"iifname @inside oifname @inside masquerade fully-random",
+			// Whoever is there has no way back but to this node.
+			"oifname != @inside masquerade fully-random",
+		}},
+	}
+}
+
+// base adds what is always there to a transaction. The table must not be there.
+func base(tx *knftables.Transaction, links []string) {
+	tx.Add(&knftables.Table{Comment: knftables.PtrTo("Services at this node, made by netplugin")})
+	tx.Add(&knftables.Set{Name: "inside", Type: "ifname", Comment: knftables.PtrTo("links to containers")})
+	for _, link := range links {
+		tx.Add(&knftables.Element{Set: "inside", Key: []string{fmt.Sprintf("%q", link)}})
+	}
+	for _, m := range verdictMaps {
+		tx.Add(&knftables.Map{Name: m.name, Type: m.kind})
+	}
+	chains := baseChains()
+	for _, c := range chains {
+		chain := &knftables.Chain{Name: c.name}
+		if c.hook != nil {
+			chain.Hook, chain.Type, chain.Priority = c.hook, &c.kind, &c.prio
+		}
+		tx.Add(chain)
+	}
+	for _, c := range chains {
+		for _, r := range c.rules {
+			tx.Add(&knftables.Rule{Chain: c.name, Rule: r})
+		}
+	}
+	tx.Add(&knftables.Chain{Name: edition(links)})
+}
+
+// edition is the name of an empty chain that tells what base is there.
+func edition(links []string) string {
+	return name("edition", fmt.Sprint(verdictMaps), fmt.Sprint(describe(baseChains())), strings.Join(links, " "))
+}
+
+func describe(chains []baseChain) (out []string) {
+	for _, c := range chains {
+		hook := ""
+		if c.hook != nil {
+			hook = fmt.Sprint(*c.hook, " ", c.kind, " ", c.prio)
+		}
+		out = append(out, c.name, hook, strings.Join(c.rules, "\n"))
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package nodeproxy
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Config says what a Proxy works with.
+type Config struct {
+	// Inside names the links to containers.
+	Inside []string
+	Log    logrus.FieldLogger
+}
+
+// Proxy keeps the node's table as Services want it. Make it with New.
+type Proxy struct {
+	cfg  Config
+	kick chan struct{}
+
+	mu       sync.Mutex
+	services map[string]Service
+	compiled map[string]program
+	released bool
+	err      error // why not everything is as declared
+}
+
+// New makes a Proxy; it does nothing before Run.
+func New(cfg Config) *Proxy {
+	if cfg.Log == nil {
+		cfg.Log = logrus.StandardLogger()
+	}
+	return &Proxy{
+		cfg: cfg, kick: make(chan struct{}, 1), services: map[string]Service{}, compiled: map[string]program{},
+		err: errs.New(errs.Unavailable, "Services have not been declared yet: the API server has not been reached"),
+	}
+}
+
+// Set declares a Service.
+func (p *Proxy) Set(s Service) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if old, ok := p.services[s.ID]; ok && old.Equal(s) {
+		return
+	}
+	p.services[s.ID], p.compiled[s.ID] = s, compile(s)
+	p.wake()
+}
+
+// Remove takes a declaration back.
+func (p *Proxy) Remove(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.services, id)
+	delete(p.compiled, id)
+	p.wake()
+}
+
+// Release says that every Service has been declared. Until then the table stays as a
+// predecessor has left it.
+func (p *Proxy) Release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.released = true
+	p.wake()
+}
+
+func (p *Proxy) wake() {
+	select {
+	case p.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Ready returns nil when the node leads to Services as declared, or what is amiss.
+func (p *Proxy) Ready() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// wanted is everything declared, once all of it is known.
+func (p *Proxy) wanted() (services []Service, all program, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.released {
+		return nil, all, false
+	}
+	all = newProgram()
+	for _, id := range slices.Sorted(maps.Keys(p.services)) {
+		services = append(services, p.services[id])
+		all.add(p.compiled[id])
+	}
+	return services, all, true
+}
+
+const (
+	// lookAgain is how often it is looked whether others have removed something.
+	lookAgain = 30 * time.Second
+	// A failed attempt is repeated after these times.
+	firstRetry, lastRetry = 200 * time.Millisecond, 10 * time.Second
+)
+
+// Run works until ctx ends. What it has set up stays.
+func (p *Proxy) Run(ctx context.Context) error {
+	node := &node{health: newHealth(p.cfg.Log), links: p.cfg.Inside, log: p.cfg.Log}
+	defer node.health.close()
+	retry := firstRetry
+	for {
+		wait := lookAgain
+		if services, all, ok := p.wanted(); ok {
+			err := node.realise(ctx, services, all)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			p.note(err)
+			if err != nil {
+				wait = retry
+				retry = min(2*retry, lastRetry)
+			} else {
+				retry = firstRetry
+			}
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-p.kick:
+		case <-timer.C:
+			node.suspicious = true
+		}
+		timer.Stop()
+	}
+}
+
+func (p *Proxy) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil && (p.err == nil || p.err.Error() != err.Error()) {
+		p.cfg.Log.WithError(err).Warn("the node does not lead to Services as it should; retrying")
+	}
+	p.err = err
+}
+
+// node is what Run works on.
+type node struct {
+	kernel     *kernel
+	health     *health
+	links      []string
+	log        logrus.FieldLogger
+	suspicious bool // it is time to look whether everything is still there
+	connected  bool // what connections are to be has been brought about at least once
+}
+
+// realise brings everything about.
+func (n *node) realise(ctx context.Context, services []Service, all program) error {
+	if n.kernel == nil {
+		nft, err := open()
+		if err != nil {
+			return err
+		}
+		removeFormer(ctx, n.log)
+		n.kernel = newKernel(nft, n.links)
+	}
+	k := n.kernel
+	k.want(all)
+	if n.suspicious && k.there && !k.intact(ctx) {
+		n.log.WithField("table", Table).Warn("somebody else has changed the node's nftables; setting it right")
+		k.forget()
+	}
+	n.suspicious = false
+	if !k.there {
+		if err := k.read(ctx); err != nil {
+			return err
+		}
+	}
+	changed := k.pending()
+	if err := k.apply(ctx); err != nil {
+		return err
+	}
+	failed := []error{n.health.set(services)}
+	if changed > 0 || !n.connected {
+		n.log.WithField("services", len(services)).WithField("changes", changed).Debug("the node leads to Services as declared")
+		err := forgetStale(services)
+		n.connected = err == nil
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,184 @@
+package services
+
+import (
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/drivers/nodeproxy"
+)
+
+// NodeProxy is what Services are declared to as this node leads to them.
+type NodeProxy interface {
+	Set(nodeproxy.Service)
+	Remove(id string)
+	// Release says that every Service has been declared.
+	Release()
+}
+
+// onNode says what a Service is for connections that begin at this node or come from
+// outside; not ok when it is nothing. The node knows addresses, not tenants: of pods
+// that share one it reaches that of the tenant it means by it.
+func onNode(s *corev1.Service, all []*discoveryv1.EndpointSlice, env surroundings) (out nodeproxy.Service, ok bool) {
+	if !ours(s) {
+		return out, false
+	}
+	out = nodeproxy.Service{ID: s.Namespace + "/" + s.Name, Affinity: affinity(s)}
+	localInside := s.Spec.InternalTrafficPolicy != nil && *s.Spec.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal
+	localOutside := s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	fronts := frontsOf(s)
+	healthy := map[netip.Addr]struct{}{} // of this node; what terminates is to get nothing new from outside
+	for _, p := range s.Spec.Ports {
+		proto, known := protocol(p.Protocol)
+		if !known || p.Port < 1 || p.Port > 65535 {
+			continue
+		}
+		found := reachable(candidates(p.Name, proto, all, env), env)
+		every, local := ways(found, proto, env)
+		for _, c := range found {
+			if c.Local && c.ready {
+				healthy[c.Addr.Addr()] = struct{}{}
+			}
+		}
+		for _, f := range fronts {
+			seat := nodeproxy.Seat{Name: p.Name, Proto: proto, Addr: netip.AddrPortFrom(f.addr, uint16(p.Port)), Sources: f.sources}
+			if f.addr.IsUnspecified() {
+				if p.NodePort == 0 {
+					continue
+				}
+				seat.Addr = netip.AddrPortFrom(f.addr, uint16(p.NodePort))
+			}
+			here, anywhere := local.of(f.addr), every.of(f.addr)
+			cluster, node := nodeproxy.Way{Providers: anywhere}, nodeproxy.Way{Providers: here, Silent: len(anywhere) > 0}
+			seat.Inside, seat.Outside = cluster, cluster
+			switch {
+			case f.external && localOutside:
+				seat.Outside = node
+			case !f.external && localInside:
+				seat.Inside, seat.Outside = node, node
+			}
+			seat.Keeps = every.keeps(f.addr)
+			out.Seats = append(out.Seats, seat)
+		}
+	}
+	if localOutside && s.Spec.HealthCheckNodePort > 0 {
+		out.HealthPort, out.Healthy = uint16(s.Spec.HealthCheckNodePort), len(healthy)
+	}
+	return out, len(out.Seats) > 0
+}
+
+// front is an address that a Service has at the node.
+type front struct {
+	addr     netip.Addr // unspecified: any of the node
+	external bool
+	sources  []netip.Prefix
+}
+
+// defaultTenant is the tenant that goes before others.
+const defaultTenant = "default"
+
+// frontsOf lists the addresses of a Service. Unlike for containers, those of nodes are
+// among them.
+func frontsOf(s *corev1.Service) []front {
+	own, external := vips(s, surroundings{})
+	var out []front
+	for _, a := range own {
+		out = append(out, front{addr: a})
+	}
+	for _, a := range external {
+		out = append(out, front{addr: a, external: true})
+	}
+	if len(s.Spec.LoadBalancerSourceRanges) > 0 {
+		for _, a := range ingress(s) {
+			if !slices.Contains(own, a) && !slices.Contains(external, a) {
+				out = append(out, front{a, true, sources(s)})
+			}
+		}
+	}
+	for _, a := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+		if slices.ContainsFunc(own, func(own netip.Addr) bool { return own.Is4() == a.Is4() }) {
+			out = append(out, front{addr: a, external: true})
+		}
+	}
+	return out
+}
+
+// sources are whom a load balancer lets in.
+func sources(s *corev1.Service) []netip.Prefix {
+	out := []netip.Prefix{} // nobody, if nothing of it can be read
+	for _, text := range s.Spec.LoadBalancerSourceRanges {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// reachable keeps what the node means by its address, whoever's it is.
+func reachable(found []candidate, env surroundings) []candidate {
+	var out []candidate
+	for _, c := range found {
+		if c.Tenant == "" || env.world.meant(c.Addr.Addr()) == c.Tenant {
+			c.Tenant = ""
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// providers are those of both families.
+type providers struct{ addrs, kept []netip.AddrPort }
+
+// ways says who takes connections: wherever they are, and on this node.
+func ways(found []candidate, proto uint8, env surroundings) (every, local providers) {
+	var mine []candidate
+	for _, c := range found {
+		if c.Local {
+			mine = append(mine, c)
+		}
+	}
+	prefer(found, env)
+	return providersOf(choose(found, proto)), providersOf(choose(mine, proto))
+}
+
+func providersOf(chosen []drivers.ServiceProvider) (out providers) {
+	for _, p := range chosen {
+		out.kept = append(out.kept, p.Addr)
+		if !p.Draining {
+			out.addrs = append(out.addrs, p.Addr)
+		}
+	}
+	return out
+}
+
+// of lists those of an address's family.
+func (p providers) of(a netip.Addr) []netip.AddrPort    { return sameFamily(p.addrs, a) }
+func (p providers) keeps(a netip.Addr) []netip.AddrPort { return sameFamily(p.kept, a) }
+
+func sameFamily(all []netip.AddrPort, a netip.Addr) (out []netip.AddrPort) {
+	for _, p := range all {
+		if p.Addr().Is4() == a.Is4() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// meant is the tenant whose container a node means by an address: the default one, else
+// the first by name; "" when it is nobody's.
+func (w *world) meant(a netip.Addr) string {
+	best := ""
+	for id := range w.byAddr[a] {
+		tenant := w.tenants[w.endpoints[id].network]
+		if tenant == "" {
+			continue
+		}
+		if best == "" || tenant == defaultTenant || best != defaultTenant && tenant < best {
+			best = tenant
+		}
+	}
+	return best
+}
