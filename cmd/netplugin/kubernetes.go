@@ -155,7 +155,7 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 		Driver: driver, Log: log.WithField("part", "services"),
 	}
 	if o.kube.proxy == proxyFull {
-		k.proxy = nodeproxy.New(nodeproxy.Config{Inside: ovsd.ContainerLinks(), Log: to.Log})
+		k.proxy = nodeproxy.New(nodeproxy.Config{Inside: ovsd.ContainerLinks(), Subnets: subnets, Log: to.Log})
 		to.Node = k.proxy
 	}
 	k.services, err = services.New(to)

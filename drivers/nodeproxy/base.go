@@ -2,6 +2,7 @@ package nodeproxy
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"sigs.k8s.io/knftables"
@@ -31,8 +32,8 @@ type baseChain struct {
 	rules []string
 }
 
-// baseChains are the chains that are always there. links are those to containers.
-func baseChains() []baseChain {
+// baseChains are the chains that are always there.
+func baseChains(subnets []netip.Prefix) []baseChain {
 	const atNode = "fib daddr type local "
 	lookUp := func(seats, node, state string) []string {
 		return []string{
@@ -44,6 +45,10 @@ func baseChains() []baseChain {
 	}
 	gates, seats := lookUp("gates", "nodegates", "ct state new "), lookUp("services", "nodeports", "")
 	at := func(h knftables.BaseChainHook) *knftables.BaseChainHook { return &h }
+	var unknown []string // what no seat has translated
+	for _, s := range subnets {
+		unknown = append(unknown, fmt.Sprintf("%s daddr %s goto refusal", familyOf(s.Addr()).header, s))
+	}
 	return []baseChain{
 		{name: "refusal", rules: []string{"meta l4proto tcp reject with tcp reset", "reject"}},
 		{name: "silence", rules: []string{"drop"}},
@@ -51,6 +56,8 @@ func baseChains() []baseChain {
 		{"gates-out", at(knftables.OutputHook), knftables.FilterType, "-110", gates},
 		{"seats-in", at(knftables.PreroutingHook), knftables.NATType, knftables.DNATPriority, seats},
 		{"seats-out", at(knftables.OutputHook), knftables.NATType, "-100", seats},
+		{"unknown-forward", at(knftables.ForwardHook), knftables.FilterType, "filter - 5", unknown},
+		{"unknown-out", at(knftables.OutputHook), knftables.FilterType, "-5", unknown},
 		{"sources", at(knftables.PostroutingHook), knftables.NATType, knftables.SNATPriority, []string{
 			fmt.Sprintf("meta mark & %#x == 0 return", markBit),
 			fmt.Sprintf("meta mark set meta mark & %#x", ^uint32(markBit)),
@@ -63,16 +70,16 @@ func baseChains() []baseChain {
 }
 
 // base adds what is always there to a transaction. The table must not be there.
-func base(tx *knftables.Transaction, links []string) {
+func base(tx *knftables.Transaction, cfg Config) {
 	tx.Add(&knftables.Table{Comment: knftables.PtrTo("Services at this node, made by netplugin")})
 	tx.Add(&knftables.Set{Name: "inside", Type: "ifname", Comment: knftables.PtrTo("links to containers")})
-	for _, link := range links {
+	for _, link := range cfg.Inside {
 		tx.Add(&knftables.Element{Set: "inside", Key: []string{fmt.Sprintf("%q", link)}})
 	}
 	for _, m := range verdictMaps {
 		tx.Add(&knftables.Map{Name: m.name, Type: m.kind})
 	}
-	chains := baseChains()
+	chains := baseChains(cfg.Subnets)
 	for _, c := range chains {
 		chain := &knftables.Chain{Name: c.name}
 		if c.hook != nil {
@@ -85,12 +92,12 @@ func base(tx *knftables.Transaction, links []string) {
 			tx.Add(&knftables.Rule{Chain: c.name, Rule: r})
 		}
 	}
-	tx.Add(&knftables.Chain{Name: edition(links)})
+	tx.Add(&knftables.Chain{Name: edition(cfg)})
 }
 
 // edition is the name of an empty chain that tells what base is there.
-func edition(links []string) string {
-	return name("edition", fmt.Sprint(verdictMaps), fmt.Sprint(describe(baseChains())), strings.Join(links, " "))
+func edition(cfg Config) string {
+	return name("edition", fmt.Sprint(verdictMaps), fmt.Sprint(describe(baseChains(cfg.Subnets))), strings.Join(cfg.Inside, " "))
 }
 
 func describe(chains []baseChain) (out []string) {

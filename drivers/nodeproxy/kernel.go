@@ -17,7 +17,7 @@ import (
 // kernel is the table there is, and the one there is to be.
 type kernel struct {
 	nft     knftables.Interface
-	links   []string
+	cfg     Config
 	there   bool // the table, of this edition
 	chains  *delta.Map[string, struct{}]
 	sets    *delta.Map[string, memory]
@@ -25,9 +25,9 @@ type kernel struct {
 	program program
 }
 
-func newKernel(nft knftables.Interface, links []string) *kernel {
+func newKernel(nft knftables.Interface, cfg Config) *kernel {
 	return &kernel{
-		nft: nft, links: links, program: newProgram(),
+		nft: nft, cfg: cfg, program: newProgram(),
 		chains: delta.NewComparable[string, struct{}](), sets: delta.NewComparable[string, memory](),
 		points: delta.NewComparable[element, pointing](),
 	}
@@ -68,7 +68,7 @@ func (k *kernel) read(ctx context.Context) error {
 		return fmt.Errorf("read the nftables table %s: %w", Table, err)
 	}
 	chains := map[string]struct{}{}
-	ours := edition(k.links)
+	ours := edition(k.cfg)
 	for _, name := range names {
 		k.there = k.there || name == ours
 		if strings.Contains(name, "-") && !isBase(name) {
@@ -105,7 +105,7 @@ func (k *kernel) read(ctx context.Context) error {
 }
 
 func isBase(name string) bool {
-	for _, c := range baseChains() {
+	for _, c := range baseChains(nil) {
 		if c.name == name {
 			return true
 		}
@@ -123,7 +123,7 @@ func (k *kernel) forget() {
 // intact looks, at little cost, whether others have removed something.
 func (k *kernel) intact(ctx context.Context) bool {
 	names, err := k.nft.List(ctx, "chains")
-	return err == nil && len(names) == k.chains.LenActual()+len(baseChains())+1
+	return err == nil && len(names) == k.chains.LenActual()+len(baseChains(nil))+1
 }
 
 // pending counts what differs.
@@ -145,7 +145,7 @@ func (k *kernel) apply(ctx context.Context) error {
 	if !k.there {
 		tx.Add(&knftables.Table{}) // so that there is one to delete
 		tx.Delete(&knftables.Table{})
-		base(tx, k.links)
+		base(tx, k.cfg)
 	}
 	k.difference(tx)
 	if err := k.nft.Run(ctx, tx); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-var testLinks = []string{"contivh0", "contivhv0"}
+var testConfig = Config{Inside: []string{"contivh0", "contivhv0"}, Subnets: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}}
 
 // inNode runs f as on a node of its own, with nftables.
 func inNode(t testing.TB, f func()) {
@@ -32,7 +32,7 @@ func open4test(t testing.TB) *kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newKernel(nft, testLinks)
+	return newKernel(nft, testConfig)
 }
 
 func run(t testing.TB, args ...string) string {
@@ -116,7 +116,7 @@ func TestProxySetsRight(t *testing.T) {
 	inNode(t, func() {
 		log := logrus.New()
 		log.SetLevel(logrus.PanicLevel)
-		n := &node{health: newHealth(log), links: testLinks, log: log}
+		n := &node{health: newHealth(log), cfg: testConfig, log: log}
 		defer n.health.close()
 		services := []Service{examples["cluster"]}
 		all := compile(services[0])

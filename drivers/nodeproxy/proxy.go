@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -17,7 +18,10 @@ import (
 type Config struct {
 	// Inside names the links to containers.
 	Inside []string
-	Log    logrus.FieldLogger
+	// Subnets are where Services have their addresses, as far as known: what is for one
+	// that no Service has is refused.
+	Subnets []netip.Prefix
+	Log     logrus.FieldLogger
 }
 
 // Proxy keeps the node's table as Services want it. Make it with New.
@@ -110,7 +114,7 @@ const (
 
 // Run works until ctx ends. What it has set up stays.
 func (p *Proxy) Run(ctx context.Context) error {
-	node := &node{health: newHealth(p.cfg.Log), links: p.cfg.Inside, log: p.cfg.Log}
+	node := &node{health: newHealth(p.cfg.Log), cfg: p.cfg, log: p.cfg.Log}
 	defer node.health.close()
 	retry := firstRetry
 	for {
@@ -154,7 +158,7 @@ func (p *Proxy) note(err error) {
 type node struct {
 	kernel     *kernel
 	health     *health
-	links      []string
+	cfg        Config
 	log        logrus.FieldLogger
 	suspicious bool // it is time to look whether everything is still there
 	connected  bool // what connections are to be has been brought about at least once
@@ -168,7 +172,7 @@ func (n *node) realise(ctx context.Context, services []Service, all program) err
 			return err
 		}
 		removeFormer(ctx, n.log)
-		n.kernel = newKernel(nft, n.links)
+		n.kernel = newKernel(nft, n.cfg)
 	}
 	k := n.kernel
 	k.want(all)
