@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	corev1 "k8s.io/api/core/v1"
@@ -20,33 +19,78 @@ import (
 
 const tunnelPort = 65000
 
+// bridge is one of a real switch that has guards.
+type bridge struct {
+	*ofnet.Switch
+	t       testing.TB
+	sw      *ovstest.Switch
+	p       *ofnet.Pipeline
+	numbers map[string]uint32 // of sets
+	last    Result
+}
+
+func startBridge(t testing.TB) *bridge {
+	t.Helper()
+	b := &bridge{t: t, sw: ovstest.Start(t), numbers: map[string]uint32{"": 0}}
+	b.sw.AddBridge("br")
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	b.Switch = ofnet.NewSwitch(ofnet.SwitchConfig{Name: "br", Target: b.sw.Target("br"), Log: log})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = b.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	var err error
+	b.p, err = ofnet.NewPipeline(ofnet.Settings{Encap: ofnet.VXLAN, Routing: true, TunnelPort: tunnelPort, Round: 1, Guards: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Set("fixed", b.p.Fixed())
+	b.Complete()
+	b.flush()
+	return b
+}
+
+// flush waits until the switch has what was set.
+func (b *bridge) flush() {
+	b.t.Helper()
+	if err := b.Flushed(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// declare has the bridge hold the sets of a result instead of those before.
+func (b *bridge) declare(now Result) {
+	for id, set := range now.Sets {
+		if old, ok := b.last.Sets[id]; ok && old.Equal(set) {
+			continue
+		}
+		if b.numbers[id] == 0 {
+			b.numbers[id] = ofnet.LowestAllowSet + uint32(len(b.numbers))
+		}
+		b.Set("allow/"+id, b.p.AllowSet(ofnet.AllowSet{ID: id, Number: b.numbers[id], Out: set.Out, Allows: set.Allows}))
+	}
+	for id := range b.last.Sets {
+		if _, ok := now.Sets[id]; !ok {
+			b.Remove("allow/" + id)
+		}
+	}
+	b.last = now
+}
+
 var remoteHost = netip.MustParseAddr("192.168.60.11")
 
 // What policies say becomes of packets is what a real Open vSwitch does with them: of
 // those between pods of this host at both ends, of others at the end that is here.
 func TestPoliciesOnARealSwitch(t *testing.T) {
-	sw := ovstest.Start(t)
-	sw.AddBridge("br")
-	log := logrus.New()
-	log.SetOutput(io.Discard)
-	s := ofnet.NewSwitch(ofnet.SwitchConfig{Name: "br", Target: sw.Target("br"), Log: log})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = s.Run(ctx) }()
-	defer func() { cancel(); <-ended }()
-	p, err := ofnet.NewPipeline(ofnet.Settings{Encap: ofnet.VXLAN, Routing: true, TunnelPort: tunnelPort, Round: 1, Guards: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := startBridge(t)
 	network := ofnet.Network{ID: "net", Encap: ofnet.VXLAN, VRF: 1, Tag: 1, VNI: 10001}
-	s.Set("fixed", p.Fixed())
-	s.Set("net", p.Network(network))
+	b.Set("net", b.p.Network(network))
 	const here = 6 // pods; as many are elsewhere
 	for i := range here {
-		sw.AddDummyPort("br", fmt.Sprint("p", i+1), fmt.Sprint(i+1))
+		b.sw.AddDummyPort("br", fmt.Sprint("p", i+1), fmt.Sprint(i+1))
 	}
-	s.Complete()
-	passed := fmt.Sprintf("goto_table:%d\n", slices.Index(p.Tables(), "service-reply")) // after all policy
+	passed := fmt.Sprintf("goto_table:%d\n", slices.Index(b.p.Tables(), "service-reply")) // after all policy
 	verdicts := map[bool]int{}
 	for round := range 12 {
 		g := generator{rand.New(rand.NewPCG(uint64(round), 4))}
@@ -70,23 +114,16 @@ func TestPoliciesOnARealSwitch(t *testing.T) {
 			} else {
 				e.VTEP = remoteHost
 			}
-			s.Set("ep/"+e.ID, p.Endpoint(*e))
+			b.Set("ep/"+e.ID, b.p.Endpoint(*e))
 		}
-		r, numbers := w.Compile(local), map[string]uint32{"": 0}
-		for id, set := range r.Sets {
-			numbers[id] = ofnet.LowestAllowSet + uint32(len(numbers))
-			s.Set(fmt.Sprint("allow/", numbers[id]), p.AllowSet(ofnet.AllowSet{ID: id, Number: numbers[id], Out: set.Out, Allows: set.Allows}))
-		}
+		r := w.Compile(local)
+		b.declare(r)
 		for _, e := range endpoints[:here] {
 			guard := r.Guards[e.ID]
-			s.Set("guard/"+e.ID, p.Guard(ofnet.Guard{Endpoint: e, In: numbers[guard.In], Out: numbers[guard.Out]}))
+			b.Set("guard/"+e.ID, b.p.Guard(ofnet.Guard{Endpoint: e, In: b.numbers[guard.In], Out: b.numbers[guard.Out]}))
 		}
-		s.Set("vrf", p.VRF(ofnet.VRFPolicy{VRF: 1, Generation: uint32(round + 1), GuardsOnly: true}))
-		flush, stop := context.WithTimeout(t.Context(), time.Minute)
-		if err := s.Flushed(flush); err != nil {
-			t.Fatal(err)
-		}
-		stop()
+		b.Set("vrf", b.p.VRF(ofnet.VRFPolicy{VRF: 1, Generation: uint32(round + 1), GuardsOnly: true}))
+		b.flush()
 		for range 25 {
 			q := g.question(c)
 			from, to := c.index(q.from.pod), c.index(q.to.pod)
@@ -95,7 +132,7 @@ func TestPoliciesOnARealSwitch(t *testing.T) {
 			}
 			want := (from >= here || c.allowed(q.from.pod, true, q)) && (to >= here || c.allowed(q.to.pod, false, q))
 			verdicts[want]++
-			trace := sw.Trace("br", packet(q, endpoints[from], endpoints[to]), "--ct-next", "trk,new")
+			trace := b.sw.Trace("br", packet(q, endpoints[from], endpoints[to]), "--ct-next", "trk,new")
 			if got := strings.Contains(trace, passed); got != want {
 				t.Fatalf("passes %t, expected %t: %s %s to %s %s, %s %d\n%+v\n%s", got, want,
 					q.from.pod.Namespace, q.from.pod.Name, q.to.pod.Namespace, q.to.pod.Name, q.proto, q.port, r, trace)
