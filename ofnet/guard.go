@@ -1,6 +1,7 @@
 package ofnet
 
 import (
+	"iter"
 	"net/netip"
 
 	of "github.com/contiv/netplugin/libopenflow"
@@ -123,55 +124,41 @@ type allowRows struct {
 }
 
 func (b *allowRows) add(number uint32, a Allow) {
-	peers := map[bool][]of.Match{} // by family
-	for _, p := range a.Peers {
-		peers[p.Addr().Is6()] = append(peers[p.Addr().Is6()], b.peer(p))
-	}
-	switch {
-	case len(a.Peers) == 0 && len(a.Ports) == 0:
+	if len(a.Peers) == 0 && len(a.Ports) == 0 {
 		b.pass(prioNormal, b.mine)
-	case len(a.Ports) == 0:
-		for _, six := range []bool{false, true} {
-			for _, m := range peers[six] {
-				b.pass(prioNormal, m)
+		return
+	}
+	conjunction := false
+	for _, six := range []bool{false, true} {
+		peers := b.peers(a, six)
+		switch n, m := len(peers), countPorts(a.Ports); {
+		case m == 0:
+			for _, peer := range peers {
+				b.pass(prioNormal, peer)
 			}
-		}
-	case len(a.Peers) == 0:
-		for i := range families {
-			b.product([]of.Match{b.family(i == 1)}, a.Ports)
-		}
-	default:
-		conjunction := false
-		for _, six := range []bool{false, true} {
-			n, m := len(peers[six]), countPorts(a.Ports)
-			if n*m <= n+m+1 {
-				b.product(peers[six], a.Ports)
-				continue
+		case n*m <= n+m+1:
+			for _, peer := range peers {
+				for both := range b.ports(peer, a.Ports) {
+					b.pass(prioNormal, both)
+				}
 			}
+		default:
 			conjunction = true
-			for _, peer := range peers[six] {
+			for _, peer := range peers {
 				b.clause(peer, number, 0)
 			}
 			for port := range b.ports(b.family(six), a.Ports) {
 				b.clause(port, number, 1)
 			}
 		}
-		if conjunction {
-			b.pass(prioGeneral, b.mine.ConjID(number))
-		}
+	}
+	if conjunction {
+		b.pass(prioGeneral, b.mine.ConjID(number))
 	}
 }
 
 func (b *allowRows) pass(priority uint16, m of.Match) {
 	b.rows = append(b.rows, row{b.table, priority, m, b.do})
-}
-
-func (b *allowRows) product(peers []of.Match, ports []PortRange) {
-	for _, peer := range peers {
-		for m := range b.ports(peer, ports) {
-			b.pass(prioNormal, m)
-		}
-	}
 }
 
 func (b *allowRows) clause(m of.Match, number uint32, clause uint8) {
@@ -188,6 +175,20 @@ func (b *allowRows) family(six bool) of.Match {
 	return b.mine.IP()
 }
 
+// peers matches the peers of a family.
+func (b *allowRows) peers(a Allow, six bool) []of.Match {
+	if len(a.Peers) == 0 {
+		return []of.Match{b.family(six)}
+	}
+	var out []of.Match
+	for _, p := range a.Peers {
+		if p.Addr().Is6() == six {
+			out = append(out, b.peer(p))
+		}
+	}
+	return out
+}
+
 // peer matches the other end. Unlike a field match, it does so for /0.
 func (b *allowRows) peer(p netip.Prefix) of.Match {
 	switch {
@@ -200,7 +201,7 @@ func (b *allowRows) peer(p netip.Prefix) of.Match {
 }
 
 // ports yields m narrowed to each of the ranges.
-func (b *allowRows) ports(m of.Match, ranges []PortRange) func(func(of.Match) bool) {
+func (b *allowRows) ports(m of.Match, ranges []PortRange) iter.Seq[of.Match] {
 	return func(yield func(of.Match) bool) {
 		for _, r := range ranges {
 			_, dst := portFields(r.Proto)

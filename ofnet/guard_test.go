@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	of "github.com/contiv/netplugin/libopenflow"
-	"github.com/contiv/netplugin/ofnet/ofctrl"
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
@@ -138,10 +137,7 @@ func TestGuardsAgreeWithNaiveEvaluator(t *testing.T) {
 	sw := ovstest.Start(t)
 	for mode, b := range guardedBridges(t) {
 		t.Run(mode, func(t *testing.T) {
-			s := realBridge(t, sw, mode, b.programs())
-			for i := range 4 {
-				sw.AddDummyPort(mode, fmt.Sprint(mode, i), fmt.Sprint(i+1))
-			}
+			s := b.start(t, sw, mode)
 			passes := tableGoto(b.p, b.p.filtered)
 			var rules []Rule
 			verdicts := map[bool]int{}
@@ -205,18 +201,9 @@ func TestGuardsAndConnections(t *testing.T) {
 	for _, mode := range []string{"vrouter", "vxlan"} {
 		b := guardedBridges(t)[mode]
 		t.Run(mode, func(t *testing.T) {
-			s := realBridge(t, sw, mode, b.programs())
-			for i := range 4 {
-				sw.AddDummyPort(mode, fmt.Sprint(mode, i), fmt.Sprint(i+1))
-			}
-			conn, err := ofctrl.Dial(t.Context(), ofctrl.Config{Target: sw.Target(mode)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			sw.Appctl("dpctl/flush-conntrack")
+			s := b.start(t, sw, mode)
 			client, server := b.endpoints[1], b.endpoints[2]
-			w := wire{t, sw, conn, b.p}
+			w := b.wire(t, sw, mode, client, server)
 			generation := uint32(0)
 			hold := func(g Guard, sets ...AllowSet) {
 				t.Helper()
@@ -228,38 +215,29 @@ func TestGuardsAndConnections(t *testing.T) {
 				s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: generation, GuardsOnly: true}))
 				settle(t, s)
 			}
-			check := func(step string, wantAsk, wantAnswer bool) {
-				t.Helper()
-				if got := w.passes(client, server, 1000, 53); got != wantAsk {
-					t.Errorf("%s: asking passes %t", step, got)
-				}
-				if got := w.passes(server, client, 53, 1000); got != wantAnswer {
-					t.Errorf("%s: answering passes %t\n%s", step, got, sw.Appctl("dpctl/dump-conntrack", "-m"))
-				}
-			}
 			tracked := func() string { return sw.Appctl("dpctl/dump-conntrack") }
 			hold(Guard{Endpoint: b.endpoints[0]})
-			check("neither is guarded", true, true)
+			w.check("neither is guarded", true, true)
 			if got := tracked(); got != "" {
 				t.Errorf("connections of nobody guarded are tracked:\n%s", got)
 			}
 			nothing := AllowSet{ID: "nothing", Number: 20, Out: true}
 			dns := AllowSet{ID: "dns", Number: 21, Allows: []Allow{{Ports: []PortRange{{of.ProtoUDP, 53, 53}}}}}
 			hold(Guard{Endpoint: server, Out: nothing.Number}, nothing)
-			if w.passes(server, client, 53, 1000) {
+			if w.answer() {
 				t.Error("a connection passes that its sender may not open")
 			}
-			check("the server may open none", true, true)
+			w.check("the server may open none", true, true)
 			if got := strings.Count(tracked(), "src="); got != 2 {
 				t.Errorf("not one connection is tracked:\n%s", tracked())
 			}
 			hold(Guard{Endpoint: server, In: dns.Number, Out: nothing.Number}, dns)
-			check("the server takes questions only", true, true)
+			w.check("the server takes questions only", true, true)
 			dns.Allows[0].Ports[0].Proto = of.ProtoTCP
 			hold(Guard{Endpoint: server, In: dns.Number, Out: nothing.Number}, dns)
-			check("no longer by UDP", false, false)
+			w.check("no longer by UDP", false, false)
 			hold(Guard{Endpoint: server})
-			check("all is allowed again", true, true)
+			w.check("all is allowed again", true, true)
 		})
 	}
 }
@@ -272,10 +250,7 @@ func TestGuardsAndTheHost(t *testing.T) {
 	b.p = newPipeline(t, Settings{
 		Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, Guards: true, DNS: DNSSettings{Rate: 1000},
 	})
-	s := realBridge(t, sw, "br", b.programs())
-	for i := range 4 {
-		sw.AddDummyPort("br", fmt.Sprint("br", i), fmt.Sprint(i+1))
-	}
+	s := b.start(t, sw, "br")
 	pod, node, other := b.endpoints[0], b.endpoints[1], b.endpoints[2]
 	s.Set("in", b.p.AllowSet(AllowSet{ID: "in", Number: 20}))
 	s.Set("out", b.p.AllowSet(AllowSet{ID: "out", Number: 21, Out: true}))

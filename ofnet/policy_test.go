@@ -102,6 +102,18 @@ func (b *policyBridge) programs() map[string]Program {
 	return flows
 }
 
+// start brings the bridge up on a real switch, with the ports of its endpoints.
+func (b *policyBridge) start(t *testing.T, sw *ovstest.Switch, name string) *Switch {
+	t.Helper()
+	s := realBridge(t, sw, name, b.programs())
+	for _, e := range b.endpoints {
+		if e.Local() {
+			sw.AddDummyPort(name, name+e.ID, fmt.Sprint(e.Port))
+		}
+	}
+	return s
+}
+
 // policedFlows are those of a bridge with rules of all kinds.
 func policedFlows(t *testing.T) map[string]Program {
 	b := policyBridges(t)["vlan"]
@@ -224,10 +236,7 @@ func TestPolicyAgreesWithNaiveEvaluator(t *testing.T) {
 	sw := ovstest.Start(t)
 	for mode, b := range policyBridges(t) {
 		t.Run(mode, func(t *testing.T) {
-			s := realBridge(t, sw, mode, b.programs())
-			for i := range 4 {
-				sw.AddDummyPort(mode, fmt.Sprint(mode, i), fmt.Sprint(i+1))
-			}
+			s := b.start(t, sw, mode)
 			passes := tableGoto(b.p, b.p.filtered)
 			var rules []Rule
 			verdicts := map[verdict]int{}
@@ -302,61 +311,69 @@ func TestPolicyAndConnections(t *testing.T) {
 			continue // its switch table learns, which a packet-out does not teach it
 		}
 		t.Run(mode, func(t *testing.T) {
-			s := realBridge(t, sw, mode, b.programs())
-			for i := range 4 {
-				sw.AddDummyPort(mode, fmt.Sprint(mode, i), fmt.Sprint(i+1))
-			}
-			conn, err := ofctrl.Dial(t.Context(), ofctrl.Config{Target: sw.Target(mode)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			sw.Appctl("dpctl/flush-conntrack")               // bridges share it
-			client, server := b.endpoints[1], b.endpoints[2] // groups 1 and 2
-			w := wire{t, sw, conn, b.p}
-			ask := func() bool { return w.passes(client, server, 1000, 53) }
-			answer := func() bool { return w.passes(server, client, 53, 1000) }
-			check := func(step string, wantAsk, wantAnswer bool) {
-				t.Helper()
-				if got := ask(); got != wantAsk {
-					t.Errorf("%s: asking passes %t", step, got)
-				}
-				if got := answer(); got != wantAnswer {
-					t.Errorf("%s: answering passes %t\n%s", step, got, sw.Appctl("dpctl/dump-conntrack", "-m"))
-				}
-			}
-			check("no rules", true, true)
+			s := b.start(t, sw, mode)
+			w := b.wire(t, sw, mode, b.endpoints[1], b.endpoints[2]) // groups 1 and 2
+			w.check("no rules", true, true)
 			noAnswers := Rule{ID: "a", Priority: 1, SrcGroup: policyGroups[2], Deny: true}
 			rules := []Rule{noAnswers}
 			enforce(t, s, b, nil, rules)
-			if answer() {
+			if w.answer() {
 				t.Error("a denied connection is opened")
 			}
-			check("denied the other way only", true, true)
+			w.check("denied the other way only", true, true)
 			other := []Rule{noAnswers, {ID: "b", Priority: 9, DstGroup: policyGroups[3], Deny: true}}
 			enforce(t, s, b, rules, other)
-			if !answer() {
+			if !w.answer() {
 				t.Error("an answer before the next question does not pass after other rules changed")
 			}
-			check("another rule", true, true)
+			w.check("another rule", true, true)
 			all := append(slices.Clone(other), Rule{ID: "c", Priority: 2, SrcGroup: policyGroups[1], DstGroup: policyGroups[2], Proto: 17, DstPort: 53, Deny: true})
 			enforce(t, s, b, other, all)
-			check("denied", false, false)
-			check("still denied", false, false)
+			w.check("denied", false, false)
+			w.check("still denied", false, false)
 			enforce(t, s, b, all, other)
-			check("allowed again", true, true)
+			w.check("allowed again", true, true)
 			enforce(t, s, b, other, nil)
-			check("no rules again", true, true)
+			w.check("no rules again", true, true)
 		})
 	}
 }
 
-// wire sends packets of endpoints into a bridge.
+// wire sends packets of endpoints into a bridge. A client asks a server.
 type wire struct {
-	t    *testing.T
-	sw   *ovstest.Switch
-	conn *ofctrl.Conn
-	p    *Pipeline
+	t              *testing.T
+	sw             *ovstest.Switch
+	conn           *ofctrl.Conn
+	p              *Pipeline
+	client, server Endpoint
+}
+
+// wire reaches into a bridge that was started. No connection is known then: bridges share
+// the table of them.
+func (b *policyBridge) wire(t *testing.T, sw *ovstest.Switch, name string, client, server Endpoint) wire {
+	t.Helper()
+	conn, err := ofctrl.Dial(t.Context(), ofctrl.Config{Target: sw.Target(name)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	sw.Appctl("dpctl/flush-conntrack")
+	return wire{t, sw, conn, b.p, client, server}
+}
+
+func (w wire) ask() bool { return w.passes(w.client, w.server, 1000, 53) }
+
+func (w wire) answer() bool { return w.passes(w.server, w.client, 53, 1000) }
+
+// check asks and answers.
+func (w wire) check(step string, wantAsk, wantAnswer bool) {
+	w.t.Helper()
+	if got := w.ask(); got != wantAsk {
+		w.t.Errorf("%s: asking passes %t", step, got)
+	}
+	if got := w.answer(); got != wantAnswer {
+		w.t.Errorf("%s: answering passes %t\n%s", step, got, w.sw.Appctl("dpctl/dump-conntrack", "-m"))
+	}
 }
 
 // passes sends a UDP packet and reports whether policy has let it through.

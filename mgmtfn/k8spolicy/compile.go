@@ -74,12 +74,12 @@ type selection struct {
 // differs from that of others unless they allow the same: pods of one tenant, in the
 // same policies, whose named ports are the same.
 func (s selection) id() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "in %s", s.tenant)
+	direction := "in"
 	if s.out {
-		b.Reset()
-		fmt.Fprintf(&b, "out %s", s.tenant)
+		direction = "out"
 	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", direction, s.tenant)
 	for _, p := range s.policies {
 		fmt.Fprintf(&b, " %s", p.Key)
 		if s.out {
