@@ -15,12 +15,12 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// How often it is looked for notes, and how often endpoints are compared with what is
-// attached: when the agent starts, a while later, and then at an interval.
+// How often it is looked for notes; how often, from the agent's start on, endpoints are
+// compared with what is attached; and how long after that suspects are looked at again.
 const (
 	noticeInterval  = 2 * time.Second
-	firstPause      = 30 * time.Second
 	collectInterval = 5 * time.Minute
+	confirmPause    = 30 * time.Second
 )
 
 // ID names one attachment.
@@ -59,7 +59,6 @@ func (a *Attacher) Run(ctx context.Context) error {
 // removes what a crash has left behind.
 func (a *Attacher) collect(ctx context.Context) error {
 	suspects, due := map[string]bool{}, time.Time{}
-	next := firstPause
 	tick := time.NewTicker(noticeInterval)
 	defer tick.Stop()
 	for {
@@ -67,7 +66,10 @@ func (a *Attacher) collect(ctx context.Context) error {
 			a.takeNotice(ctx)
 			if now := time.Now(); now.After(due) {
 				suspects = a.collectOnce(ctx, suspects)
-				due, next = now.Add(next), collectInterval
+				due = now.Add(collectInterval)
+				if len(suspects) > 0 {
+					due = now.Add(confirmPause)
+				}
 			}
 		}
 		select {

@@ -121,6 +121,32 @@ func TestKeepLeavesPortsOfOthers(t *testing.T) {
 	}
 }
 
+// Interfaces of a container come and go one by one.
+func TestTwoInterfaces(t *testing.T) {
+	w := attachmenttest.New(t)
+	a := newAttacher(w)
+	first := container("c1", netxtest.Namespace(t))
+	second := first
+	second.IfName = "net1"
+	addresses := map[string]bool{}
+	for _, req := range []Request{first, second} {
+		res, err := a.Add(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses[res.IPv4] = true
+	}
+	if w.Counts() != "2 endpoints, 2 ports" || len(addresses) != 2 {
+		t.Fatalf("%s with addresses %v", w.Counts(), addresses)
+	}
+	if err := a.Delete(t.Context(), "c1", "net1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Check(t.Context(), first); err != nil || w.Counts() != "1 endpoints, 1 ports" {
+		t.Errorf("the first interface after the second has gone: %v, %s", err, w.Counts())
+	}
+}
+
 // What a plugin could only take note of is done as soon as it can be, but not to a
 // container that was attached since.
 func TestNotedDeletions(t *testing.T) {

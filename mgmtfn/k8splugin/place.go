@@ -72,7 +72,7 @@ func unanswered(object string, err error) error {
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		return errs.New(errs.Invalid, "%s: access denied by the API server", object)
 	}
-	return errs.Wrap(errs.Unavailable, fmt.Errorf("%s: %w", object, err))
+	return errs.Wrap(errs.Unavailable, fmt.Errorf("ask the API server for %s: %w", object, err))
 }
 
 // placeIn reads what an object says itself. A label has precedence over an annotation.

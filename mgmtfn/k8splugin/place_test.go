@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/contiv/netplugin/mgmtfn/attachment"
@@ -111,7 +112,7 @@ func TestPlaces(t *testing.T) {
 		})
 	}
 	// A kubelet knows the pods it has from files by another UID than the API server.
-	req.UID, api.pod.Annotations = "u-file", map[string]string{mirrorOf: "u-file"}
+	req.UID, api.pod.Annotations = "u-file", map[string]string{corev1.MirrorPodAnnotationKey: "u-file"}
 	if _, err := placer(t.Context(), req); err != nil {
 		t.Errorf("a pod from a file: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/metadata"
@@ -12,10 +13,6 @@ import (
 
 	"github.com/contiv/netplugin/utils/errs"
 )
-
-// mirrorOf is the annotation of a pod that stands in the API server for one which a
-// kubelet has from a file: it holds the UID by which kubelet and runtime know that one.
-const mirrorOf = "kubernetes.io/config.mirror"
 
 // NewPods returns a function that asks the API server for the UIDs of all pods of a
 // node, as the runtime knows them.
@@ -40,10 +37,11 @@ func NewPods(api *rest.Config, node string) (func(context.Context) (map[string]b
 	}, nil
 }
 
-// podUIDs are those a pod may be known by.
+// podUIDs are those a pod may be known by. One that stands in the API server for a pod
+// which a kubelet has from a file tells the UID of that one, too.
 func podUIDs(pod *metav1.PartialObjectMetadata) []string {
 	uids := []string{string(pod.UID)}
-	if mirrored := pod.Annotations[mirrorOf]; mirrored != "" {
+	if mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirrored != "" {
 		uids = append(uids, mirrored)
 	}
 	return uids

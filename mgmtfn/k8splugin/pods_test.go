@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/contiv/netplugin/utils/errs"
@@ -24,7 +25,7 @@ func TestPodsOfANode(t *testing.T) {
 			"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
 			"items": []any{
 				map[string]any{"metadata": meta{Name: "web-0", UID: "u-1"}},
-				map[string]any{"metadata": meta{Name: "etcd", UID: "u-2", Annotations: map[string]string{mirrorOf: "u-file"}}},
+				map[string]any{"metadata": meta{Name: "etcd", UID: "u-2", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "u-file"}}},
 			},
 		})
 	}))

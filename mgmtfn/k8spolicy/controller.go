@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
@@ -121,8 +122,10 @@ func slim(o any) (any, error) {
 		small := &corev1.Pod{}
 		small.Namespace, small.Name, small.UID, small.ResourceVersion = o.Namespace, o.Name, o.UID, o.ResourceVersion
 		small.Labels = o.Labels
-		if t, ok := o.Annotations[labelTenant]; ok {
-			small.Annotations = map[string]string{labelTenant: t}
+		for _, key := range []string{labelTenant, corev1.MirrorPodAnnotationKey} {
+			if v, ok := o.Annotations[key]; ok {
+				metav1.SetMetaDataAnnotation(&small.ObjectMeta, key, v)
+			}
 		}
 		small.Spec.HostNetwork = o.Spec.HostNetwork
 		ports := func(all []corev1.Container) (out []corev1.Container) {

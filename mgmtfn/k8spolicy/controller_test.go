@@ -231,6 +231,20 @@ func TestAwait(t *testing.T) {
 	}
 }
 
+// A pod that its kubelet has from a file is awaited by the UID of the file.
+func TestAwaitMirrorPod(t *testing.T) {
+	api, d := newServer(), newDriver(t, map[string]string{})
+	c := run(t, api, d)
+	d.until("synced", func(Result) bool { return d.released })
+	d.with(func() { d.pods["e1"] = "x/etcd" })
+	p := podObject("etcd", "u-api", "", nil)
+	p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "u-file"}
+	api.pods.Add(p)
+	if err := c.Await(t.Context(), "x", "etcd", "u-file"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAwaitEnds(t *testing.T) {
 	api, d := newServer(), newDriver(t, nil)
 	c := run(t, api, d)

@@ -16,7 +16,7 @@ func (k Key) String() string { return k.Namespace + "/" + k.Name }
 // Pod is what policies depend on of a pod.
 type Pod struct {
 	Key    Key
-	UID    string
+	UID    string // as the runtime knows it
 	Labels labels.Set
 	Tenant string // it asks for; empty: that of its namespace
 	IPs    []netip.Addr

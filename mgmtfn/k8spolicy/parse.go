@@ -1,6 +1,7 @@
 package k8spolicy
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
@@ -41,7 +42,7 @@ func protocol(p *corev1.Protocol) (uint8, error) {
 // ParsePod reads a pod. What does not parse is left out, as the API server has checked it.
 func ParsePod(p *corev1.Pod) Pod {
 	out := Pod{
-		Key: Key{p.Namespace, p.Name}, UID: string(p.UID), Labels: p.Labels, Tenant: tenantOf(p.ObjectMeta),
+		Key: Key{p.Namespace, p.Name}, UID: runtimeUID(p), Labels: p.Labels, Tenant: tenantOf(p.ObjectMeta),
 		Outside: p.Spec.HostNetwork || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
 	}
 	for _, ip := range p.Status.PodIPs {
@@ -64,6 +65,12 @@ func ParsePod(p *corev1.Pod) Pod {
 		}
 	}
 	return out
+}
+
+// runtimeUID is what kubelet and runtime call a pod: one that the kubelet has from a file
+// has another UID in the API server.
+func runtimeUID(p *corev1.Pod) string {
+	return cmp.Or(p.Annotations[corev1.MirrorPodAnnotationKey], string(p.UID))
 }
 
 // ParseNamespace reads a namespace.

@@ -74,10 +74,7 @@ func sleeper(namespace, name, host string, labels ...string) string {
 // it.
 func TestCluster(t *testing.T) {
 	c := up(t)
-	c.run("nodes become ready", func(c cluster) {
-		c.wait("--for=create", "node/host1", "node/host2")
-		c.wait("--for=condition=Ready", "node", "--all")
-	})
+	c.run("nodes become ready", func(c cluster) { c.nodesReady() })
 	c.run("the manifest is accepted", func(c cluster) {
 		if out := c.apply(k8s.Manifest, "--dry-run=server"); strings.Count(out, "dry run") != strings.Count(k8s.Manifest, "\n---\n")+1 {
 			t.Errorf("kubectl says %s", out)

@@ -67,6 +67,15 @@ func (c cluster) wait(what ...string) {
 	c.kubectl(append([]string{"wait", "--timeout", patience.String()}, what...)...)
 }
 
+// nodesReady waits for all nodes, also those that have not come forward yet.
+func (c cluster) nodesReady() {
+	c.t.Helper()
+	for _, h := range c.Hosts() {
+		c.wait("--for=create", "node/"+h.Name)
+		c.wait("--for=condition=Ready", "node/"+h.Name)
+	}
+}
+
 func (c cluster) netctl(args ...string) string {
 	c.t.Helper()
 	out, err := c.Hosts()[0].Output(c.t.Context(), append([]string{"netctl"}, args...)...)

@@ -14,7 +14,7 @@ import (
 func TestNetworkPolicies(t *testing.T) {
 	p := up(t).probe()
 	p.netctl("net", "create", "-s", "10.50.0.0/24", "-g", "10.50.0.254", "--subnetv6", "2001:db8:50::/100", "pods")
-	p.wait("--for=condition=Ready", "node", "--all")
+	p.nodesReady()
 	p.namespaces("io.contiv.network: pods", "x", "y", "z")
 	var pods []probedPod
 	for i, namespace := range []string{"x", "y", "z"} {

@@ -189,6 +189,10 @@ func (l *Lab) markControlPlane(ctx context.Context) error {
 	return err
 }
 
+// KubeAdmin is where the API server is, and the token of the cluster's administrator, for
+// clients that connect by way of a host (Host.Dial).
+func (l *Lab) KubeAdmin() (server, token string) { return "https://" + kubeMaster(), adminToken }
+
 // Kubectl runs kubectl on host1 as the cluster's administrator and returns what it
 // prints.
 func (l *Lab) Kubectl(ctx context.Context, args ...string) (string, error) {

@@ -66,10 +66,13 @@ func newKubeKeys() (k kubeKeys, err error) {
 	return kubeKeys{block("CERTIFICATE", caDER), block("CERTIFICATE", certDER), block("EC PRIVATE KEY", keyDER)}, nil
 }
 
+// adminToken is the administrator's.
+const adminToken = "admin-token"
+
 // kubeTokens says who is who to the API server.
 func (l *Lab) kubeTokens() string {
 	var b strings.Builder
-	b.WriteString("admin-token,admin,admin,\"system:masters\"\n")
+	b.WriteString(adminToken + ",admin,admin,\"system:masters\"\n")
 	b.WriteString("contiv-token,system:serviceaccount:kube-system:contiv-netplugin,contiv,\"system:serviceaccounts\"\n")
 	for _, h := range l.hosts {
 		fmt.Fprintf(&b, "%s-token,system:node:%[1]s,%[1]s,\"system:nodes\"\n", h.Name)
@@ -103,6 +106,7 @@ evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available:
 imageGCHighThresholdPercent: 100
 enforceNodeAllocatable: [pods]
 nodeStatusUpdateFrequency: 5s
+staticPodPath: ` + kubeDir + `/manifests
 address: ` + h.ControlIP() + `
 `
 }
@@ -125,10 +129,11 @@ func (h *Host) addKubernetes(c *hostinit.Config, keys kubeKeys) error {
 	}
 	files := map[string]string{
 		"ca.crt": keys.ca, "node.kubeconfig": kubeconfig(h.Name + "-token"), "kubelet.yaml": h.kubeletConfig(), "containerd.toml": h.containerdConfig(),
+		"manifests/.none": "", // the kubelet watches what is there when it starts
 	}
 	if h.Number == 1 {
 		files["apiserver.crt"], files["apiserver.key"], files["tokens.csv"] = keys.cert, keys.key, h.lab.kubeTokens()
-		files["admin.kubeconfig"] = kubeconfig("admin-token")
+		files["admin.kubeconfig"] = kubeconfig(adminToken)
 	}
 	for name, content := range files {
 		c.Files[filepath.Join(kubeDir, name)] = content
