@@ -28,6 +28,16 @@ const (
 // tunnels is how contiv.yaml is edited for nodes with a network of their own for tunnels.
 var tunnels = []string{`contiv_vtep_network: ""`, "contiv_vtep_network: 192.168.60.0/24"}
 
+// formerSettings are what the ConfigMap of earlier releases has, besides.
+const formerSettings = `contiv_mode: kubernetes
+  contiv_cni_config: '{"cniVersion": "0.3.1", "name": "contiv-net", "type": "contivk8s"}'
+  contiv_k8s_config: |
+    {
+       "K8S_API_SERVER": "https://__KUBERNETES_SERVICE_HOST__:__KUBERNETES_SERVICE_PORT__",
+       "K8S_CA": "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+       "K8S_KEY": "", "K8S_CERT": "", "K8S_TOKEN": "", "SVC_SUBNET": "10.96.0.0/12"
+    }`
+
 // TestQuickStart does what docs/kubernetes.md says, as it is written there, on a cluster
 // that has no network: Contiv runs from its image, with the rights of its own accounts.
 func TestQuickStart(t *testing.T) {
@@ -51,7 +61,7 @@ func TestQuickStart(t *testing.T) {
 	g.run("Open vSwitch in pods", switchInPods)
 	g.run("with an etcd cluster", func(g guide) {
 		g.kubectl("label", "node", "host2", "node-role.kubernetes.io/control-plane=")
-		g.follow(ownEtcd, append(tunnels, "replicas: 3", "replicas: 2")...)
+		g.follow(ownEtcd, append(tunnels, "replicas: 3", "replicas: 2", "contiv_mode: kubernetes", formerSettings)...)
 		g.kubectl("apply", "-f", g.work+"/install/k8s/example.yaml")
 		g.kubectl("rollout", "status", "deployment/web", "--timeout", slow.String())
 		g.wait("--for=condition=Ready", "pod/client")
@@ -60,6 +70,9 @@ func TestQuickStart(t *testing.T) {
 		g.apply(talkers("host1", "host2"))
 		greet(g)
 		g.kubectl("delete", "pod/talker", "pod/echo", "service/echo", "--timeout", slow.String())
+		if conf, err := g.Hosts()[1].Output(g.t.Context(), "cat", "/etc/cni/net.d/10-contiv.conflist"); err != nil || !strings.Contains(conf, `"0.3.1"`) {
+			g.t.Errorf("CNI configuration %s, %v; expected that of contiv_cni_config", conf, err)
+		}
 		g.goneAfter(before)
 	})
 }
@@ -155,8 +168,10 @@ const (
 )
 
 // unnoticed: while netmaster and the agents are replaced, a connection goes on and pings
-// are answered; afterwards pods are attached.
+// are answered; afterwards networks are still there, and pods are attached.
 func unnoticed(g guide) {
+	netctl := []string{"-n", "kube-system", "exec", "deployment/contiv-netmaster", "--", "netctl", "net"}
+	g.kubectl(append(netctl, "create", "-s", "70.1.0.0/24", "-g", "70.1.0.1", "kept")...)
 	g.apply(talkers("host1", "host2"))
 	greet(g)
 	ip := g.podIPs("app=echo")["echo"]
@@ -185,6 +200,9 @@ func unnoticed(g guide) {
 	// The userspace datapath drops a single packet now and then.
 	if !strings.HasPrefix(said, "all of ") || strings.Count(lost, "lost") > 2 {
 		g.t.Errorf("conversation: %s; pings: %s", said, lost)
+	}
+	if out := g.kubectl(append(netctl, "ls")...); !strings.Contains(out, "70.1.0.0/24") {
+		g.t.Errorf("network kept is gone: %s", out)
 	}
 	g.apply(ownPod("late", "host2", `[sleep, "1000000"]`))
 	g.wait("--for=condition=Ready", "pod/late")
