@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/urfave/cli/v3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/mgmtfn/dockplugin"
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/relay"
@@ -47,9 +48,16 @@ func relayCommand() *cli.Command {
 				return err
 			}
 			logger.WithField("agent", agent).Info("relay to the agent started")
-			return dockplugin.Serve(ctx, socket, relay.New(relay.Config{
+			r := relay.New(relay.Config{
 				Agent: agent, Capabilities: dockplugin.Capabilities(scope, mode == "swarm-mode"), Log: logger,
-			}))
+			})
+			g, gctx := errgroup.WithContext(ctx)
+			g.Go(func() error { return r.Run(gctx) })
+			g.Go(func() error { return dockplugin.Serve(gctx, socket, r) })
+			if err := g.Wait(); ctx.Err() == nil {
+				return err
+			}
+			return nil
 		},
 	}
 }

@@ -101,14 +101,6 @@ func TestDockerRestarts(t *testing.T) {
 			c.docker("host1", started...) // those that could not wait
 			running()
 
-			c.docker("host1", append([]string{"rm", "-f"}, started[1:]...)...)
-			c.allocated("front", 0)
-			c.allocated("back", 0)
-
-			containers, started = 2, []string{"start", "keep0", "keep2"}
-			for _, name := range started[1:] {
-				c.container("host1", name, "front", "--restart", "always")
-			}
 			must(host.StopDaemon(t.Context(), "docker", syscall.SIGTERM))
 			agent := fmt.Sprint(c.pid("host1", "netplugin"))
 			c.run("host1", "kill -STOP "+agent)
@@ -116,6 +108,10 @@ func TestDockerRestarts(t *testing.T) {
 			c.run("host1", "kill -CONT "+agent)
 			c.docker("host1", started...)
 			running()
+
+			c.docker("host1", append([]string{"rm", "-f"}, started[1:]...)...)
+			c.allocated("front", 0)
+			c.allocated("back", 0)
 		})
 	}
 }

@@ -11,6 +11,13 @@ func listenUnix(t *testing.T, socket string) (net.Listener, error) {
 	return lc.Listen(t.Context(), "unix", socket)
 }
 
+// givenUp says whether the agent is.
+func (r *Relay) givenUp() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.gone
+}
+
 // awaySince is since when the agent is away.
 func (r *Relay) awaySince() time.Time {
 	r.mu.Lock()

@@ -2,8 +2,8 @@
 // find its plugin looks for it again and again, fifteen seconds for each network and
 // each container, one after the other, and does not serve meanwhile. The Relay is always
 // there. It passes calls on to the agent, waits a little for an agent that is away, and
-// then answers itself: what removes something succeeds, and the agent removes it when it
-// is back; what makes something fails at once and says why.
+// then gives it up and answers itself: what removes something succeeds, and is passed on
+// to the agent when it is back; what makes something fails at once and says why.
 package relay
 
 import (
@@ -34,9 +34,6 @@ const DefaultPatience = 8 * time.Second
 // DefaultLimit is how long the agent may take for a call: longer than it gives itself.
 const DefaultLimit = 11 * time.Second
 
-// doubtful is how long an agent may take that has not answered the last call in time.
-const doubtful = 250 * time.Millisecond
-
 // again is how often an agent that is away is called.
 const again = 50 * time.Millisecond
 
@@ -56,13 +53,19 @@ type Config struct {
 	Log   logrus.FieldLogger
 }
 
-// Relay is an http.Handler. Create it with New.
+// Relay is an http.Handler. Create it with New, and Run it: otherwise an agent that was
+// given up is never believed again.
 type Relay struct {
 	cfg    Config
 	client *http.Client
+	lost   chan struct{} // tells Run that the agent is given up, or owed something
 
 	mu     sync.Mutex
-	missed time.Time // since when the agent is away; zero while it is there
+	missed time.Time     // since when the agent is away; zero while it is there
+	gone   bool          // it is given up
+	hangs  bool          // it was given up for it did not answer
+	back   chan struct{} // not nil while it is told what it is owed; closed afterwards
+	owed   []debt        // oldest first
 }
 
 // New makes a Relay.
@@ -74,22 +77,17 @@ func New(cfg Config) *Relay {
 		cfg.Limit = DefaultLimit
 	}
 	var d net.Dialer
-	return &Relay{cfg: cfg, client: &http.Client{Transport: &http.Transport{
+	return &Relay{cfg: cfg, lost: make(chan struct{}, 1), client: &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			c, err := d.DialContext(ctx, "unix", cfg.Agent)
-			if err != nil {
-				return nil, errAway{err}
-			}
-			return c, nil
+			return d.DialContext(ctx, "unix", cfg.Agent)
 		},
 	}}}
 }
 
-// errAway says that the agent has not got the call.
+// errAway says that the agent has not got the call, or has ended before it answered:
+// calls are safe to repeat.
 type errAway struct{ error }
-
-func (e errAway) Unwrap() error { return e.error }
 
 // ServeHTTP answers one call of the Engine.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -103,15 +101,13 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	status, answer, err := r.pass(req.Context(), req.Method, req.URL.Path, body)
-	var away errAway
-	late := errs.Is(err, errs.Timeout)
 	switch {
 	case err == nil:
 		w.Header().Set("Content-Type", cnm.ContentType)
 		w.WriteHeader(status)
 		_, _ = w.Write(answer) // an Engine that has gone is nobody's error
-	case (late || errors.As(err, &away)) && removes(req.URL.Path):
-		r.cfg.Log.WithField("call", req.URL.Path).Info("the agent does not answer; it removes what is left when it is back")
+	case removes(req.URL.Path):
+		r.owe(req.URL.Path, body)
 		reply(w, http.StatusOK, cnm.Empty{})
 	default:
 		r.cfg.Log.WithError(err).WithField("call", req.URL.Path).Warn("the agent has not answered a call")
@@ -125,6 +121,9 @@ func (r *Relay) pass(ctx context.Context, method, path string, body []byte) (sta
 	tick := time.NewTicker(again)
 	defer tick.Stop()
 	for {
+		if err := r.believed(ctx); err != nil {
+			return 0, nil, err
+		}
 		status, answer, err = r.once(ctx, method, path, body)
 		var away errAway
 		switch {
@@ -132,12 +131,13 @@ func (r *Relay) pass(ctx context.Context, method, path string, body []byte) (sta
 			r.there()
 			return status, answer, nil
 		case errs.Is(err, errs.Timeout):
-			r.doubt()
+			r.giveUp(true)
 			return 0, nil, err
 		case !errors.As(err, &away):
 			return 0, nil, err
 		}
 		if r.awayFor() >= r.cfg.Patience {
+			r.giveUp(false)
 			return 0, nil, err
 		}
 		select {
@@ -148,12 +148,9 @@ func (r *Relay) pass(ctx context.Context, method, path string, body []byte) (sta
 	}
 }
 
+// once calls the agent once.
 func (r *Relay) once(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
-	limit := r.cfg.Limit
-	if r.doubted() {
-		limit = min(limit, doubtful)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errs.New(errs.Timeout, "no answer after %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, r.cfg.Limit, errs.New(errs.Timeout, "no answer after %s", r.cfg.Limit))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, "http://agent"+path, bytes.NewReader(body))
 	if err != nil {
@@ -167,41 +164,10 @@ func (r *Relay) once(ctx context.Context, method, path string, body []byte) (int
 			return resp.StatusCode, answer, nil
 		}
 	}
-	if late := context.Cause(ctx); errs.Is(late, errs.Timeout) {
-		return 0, nil, late
+	if cause := context.Cause(ctx); cause != nil {
+		return 0, nil, cause
 	}
-	return 0, nil, fmt.Errorf("call the agent: %w", err)
-}
-
-// there notes that the agent has answered.
-func (r *Relay) there() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.missed = time.Time{}
-}
-
-// doubt notes that the agent has got a call and not answered it.
-func (r *Relay) doubt() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.missed = time.Now().Add(-r.cfg.Patience)
-}
-
-// doubted reports whether the agent has been away for as long as the Relay is patient.
-func (r *Relay) doubted() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.missed.IsZero() && time.Since(r.missed) >= r.cfg.Patience
-}
-
-// awayFor notes that the agent is away, and returns for how long it has been.
-func (r *Relay) awayFor() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.missed.IsZero() {
-		r.missed = time.Now()
-	}
-	return time.Since(r.missed)
+	return 0, nil, errAway{fmt.Errorf("call the agent: %w", err)}
 }
 
 // removes lists the calls after which there is less than before.

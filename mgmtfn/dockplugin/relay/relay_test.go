@@ -109,8 +109,7 @@ func TestCallerMayGiveUp(t *testing.T) {
 	<-done
 }
 
-// TestAnswersForAnAgentThatHangs: one that takes calls and does not answer is given up,
-// and believed again when it does.
+// TestAnswersForAnAgentThatHangs: one that takes calls and does not answer is given up.
 func TestAnswersForAnAgentThatHangs(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "agent.sock")
 	l, err := listenUnix(t, socket) // takes connections, reads nothing
@@ -124,10 +123,101 @@ func TestAnswersForAnAgentThatHangs(t *testing.T) {
 		}
 	}
 	l.Close()
+}
+
+// TestTellsWhatIsOwed: an agent that was given up is called again when it is there, after
+// it has been told what was removed meanwhile, in that order.
+func TestTellsWhatIsOwed(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "agent.sock")
+	r := New(Config{Agent: socket, Patience: time.Millisecond, Log: discard()})
+	for _, c := range [][2]string{
+		{"/NetworkDriver.Join", "a"},
+		{"/NetworkDriver.Leave", "b"},
+		{"/NetworkDriver.DeleteEndpoint", "c"},
+		{"/IpamDriver.ReleaseAddress", "d"},
+		{"/NetworkDriver.DeleteNetwork", "e"},
+	} {
+		call(r, c[0], c[1])
+	}
+	heard := make(chan string, 100)
+	l, err := listenUnix(t, socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		heard <- req.URL.Path + " " + string(body)
+	})}
+	go func() { _ = s.Serve(l) }()
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = r.Run(ctx) }()
+	defer func() { cancel(); <-done }()
+	for _, want := range []string{"/Plugin.Activate ", "/NetworkDriver.DeleteEndpoint c", "/IpamDriver.ReleaseAddress d", "/NetworkDriver.DeleteNetwork e"} {
+		if got := <-heard; got != want {
+			t.Errorf("the agent hears %q, want %q", got, want)
+		}
+	}
+	for r.givenUp() {
+		time.Sleep(time.Millisecond)
+	}
+	if status, _ := call(r, "/NetworkDriver.Join", "f"); status != http.StatusOK {
+		t.Errorf("a call when the agent is back: %d", status)
+	}
+	if got := <-heard; got != "/NetworkDriver.Join f" {
+		t.Errorf("the agent hears %q, want the call", got)
+	}
+}
+
+// TestRepeatsACallThatBroke: an agent that ends in the middle of a call gets it again when
+// it is back.
+func TestRepeatsACallThatBroke(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "agent.sock")
+	l, err := listenUnix(t, socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := New(Config{Agent: socket, Patience: time.Hour, Log: discard()})
+	answered := make(chan string, 1)
+	go func() {
+		_, body := call(r, "/NetworkDriver.CreateEndpoint", "{}")
+		answered <- body
+	}()
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	l.Close()
 	defer agentAt(t, socket)()
-	patient := New(Config{Agent: socket, Limit: time.Hour, Log: discard()})
-	patient.doubt()
-	for patient.awaySince() != (time.Time{}) {
-		call(patient, "/NetworkDriver.Join", `{}`) // given little time, it may be late once more
+	if body := <-answered; body != "POST /NetworkDriver.CreateEndpoint {}" {
+		t.Errorf("answered %s, want what the agent says when it is back", body)
+	}
+}
+
+// TestCallersThatLeaveGiveNobodyUp: an agent that was away while callers had no patience is
+// believed when it is back, without anybody having waited for it.
+func TestCallersThatLeaveGiveNobodyUp(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "agent.sock")
+	r := New(Config{Agent: socket, Patience: time.Hour, Log: discard()})
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/NetworkDriver.Join", nil).WithContext(ctx))
+	}()
+	for r.awaySince().IsZero() {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	<-left
+	r.cfg.Patience = 0 // as if that were long ago
+	defer agentAt(t, socket)()
+	if status, _ := call(r, "/NetworkDriver.Join", "{}"); status != http.StatusOK {
+		t.Errorf("a call when the agent is back: %d", status)
 	}
 }
