@@ -146,7 +146,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if o.runsCNI() || o.runsMesos() {
 		attacher := attachment.New(attachment.Config{
 			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Pods: kube.living(), Guards: kube.guards(),
-			Notes: cni.NotesDir(o.cniSocket), Log: log.WithField("part", "cni"),
+			Notes: cni.NotesDir(o.cniSocket), Patience: deletePatience, Log: log.WithField("part", "cni"),
 		})
 		g.Go(func() error { return ended(ctx, attacher.Run(ctx)) })
 		if o.runsCNI() {
@@ -170,6 +170,10 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	log.Info("netplugin stops; containers, ports and flows stay")
 	return err
 }
+
+// deletePatience is longer than a switch takes to restart, and shorter than a runtime waits
+// for a container to be detached.
+const deletePatience = 10 * time.Second
 
 // quiet is how long nothing must have changed before memory is given back.
 const quiet = 3 * time.Second

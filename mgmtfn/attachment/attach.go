@@ -3,6 +3,7 @@ package attachment
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/containernetworking/cni/pkg/utils"
 	"github.com/containernetworking/plugins/pkg/ns"
@@ -75,7 +76,9 @@ type Config struct {
 	Guards Guards
 	// Notes is the directory where plugins leave notes of deletions; empty for none.
 	Notes string
-	Log   logrus.FieldLogger
+	// Patience is how long a deletion waits for a store or a switch that is away.
+	Patience time.Duration
+	Log      logrus.FieldLogger
 }
 
 // Guards holds pods to network policies.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sys/unix"
@@ -82,6 +83,29 @@ func TestCollectRemovesLeftOvers(t *testing.T) {
 	a.collectOnce(t.Context(), suspects)
 	if w.Counts() != "0 endpoints, 0 ports" {
 		t.Fatalf("after the container has gone: %s", w.Counts())
+	}
+}
+
+// A deletion waits for a switch that is about to be back.
+func TestDeleteWaits(t *testing.T) {
+	w := attachmenttest.New(t)
+	a := newAttacher(w)
+	a.cfg.Patience = time.Hour
+	if _, err := a.Add(t.Context(), container("c1", netxtest.Namespace(t))); err != nil {
+		t.Fatal(err)
+	}
+	w.Fail(attachmenttest.Ready, errs.New(errs.Unavailable, "the switch restarts"))
+	done := make(chan error, 1)
+	go func() { done <- a.Delete(t.Context(), "c1", "eth0") }()
+	for asked := w.Asked(); w.Asked() < asked+3; {
+		runtime.Gosched()
+	}
+	if w.Counts() != "1 endpoints, 1 ports" {
+		t.Errorf("left %s while nothing can be seen", w.Counts())
+	}
+	w.Fail(attachmenttest.Ready, nil)
+	if err := <-done; err != nil || w.Counts() != "0 endpoints, 0 ports" {
+		t.Errorf("%v, left %s", err, w.Counts())
 	}
 }
 

@@ -23,7 +23,27 @@ func (a *Attacher) Delete(ctx context.Context, containerID, ifName string) error
 		return failed(StepEndpoint, err)
 	}
 	defer release()
+	a.awaitView(ctx)
 	return a.delete(ctx, containerID, ifName)
+}
+
+// viewInterval is how often it is asked again for store and switch, which have no event.
+const viewInterval = 20 * time.Millisecond
+
+// awaitView gives store and switch, which may just be restarting, the time to come back:
+// a runtime that has detached a container expects that nothing of it is left.
+func (a *Attacher) awaitView(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.Patience)
+	defer cancel()
+	again := time.NewTicker(viewInterval)
+	defer again.Stop()
+	for a.Status() != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+	}
 }
 
 // delete is Delete for who has the turn.

@@ -29,6 +29,7 @@ type World struct {
 	ports     map[string]drivers.Attachment
 	failing   map[Call]error
 	next      int
+	asked     int
 }
 
 // Call is what can be made to fail.
@@ -129,7 +130,19 @@ func (w *World) LocalEndpoints() []state.Endpoint {
 func (w *World) PortsChanged() {}
 func (w *World) Ready() error  { return w.failure(Ready) }
 
-func (w *World) Serving() error { return w.failure(Ready) }
+func (w *World) Serving() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked++
+	return w.failing[Ready]
+}
+
+// Asked counts the calls of Serving.
+func (w *World) Asked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked
+}
 
 func (w *World) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, _ uint16) (drivers.Port, error) {
 	w.mu.Lock()
