@@ -87,6 +87,7 @@ type Attachment struct {
 	Netns       string // path of the network namespace; empty: the runtime moves the interface itself
 	Pod         string // <namespace>/<name> of the Kubernetes pod, if it is for one
 	PodUID      string
+	Config      string // name of the CNI network configuration, if it was made for one
 	Port        Port
 }
 

@@ -140,7 +140,7 @@ func Run(t *testing.T, env Env) {
 		d := start(t, env)
 		netns := env.Netns(t)
 		want := attachment("net1.default-c1", netns)
-		want.Pod, want.PodUID = "shop/web-0", "8392f6d1-9734-41f6-9745-706e2c59427b"
+		want.Pod, want.PodUID, want.Config = "shop/web-0", "8392f6d1-9734-41f6-9745-706e2c59427b", "contiv-net"
 		port, err := d.Attach(long(t), want, ofnet.VXLAN, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -29,6 +29,7 @@ const (
 	netnsKey     = "contiv-netns"
 	podKey       = "contiv-pod"
 	podUIDKey    = "contiv-pod-uid"
+	configKey    = "contiv-cni-config"
 	vrfKeyPrefix = "contiv-vrf/" // on the bridge: the number of a tenant's VRF
 	roundKey     = "contiv-round"
 

@@ -58,6 +58,7 @@ type Request struct {
 	Place      Place
 	Pod        Pod
 	CommonName string // the container's name in DNS; may be empty
+	Config     string // name of the CNI network configuration; empty without one
 	MTU        int    // 0: what the network carries
 }
 
@@ -185,7 +186,7 @@ func (a *Attacher) reserve(ctx context.Context, req Request, place Place) (state
 	name := Name(req.ContainerID, req.IfName)
 	id := state.EndpointID(place.NetworkID(), name)
 	a.pending.Forget(id)
-	attachment := drivers.Attachment{EndpointID: id, ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns}
+	attachment := drivers.Attachment{EndpointID: id, ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, Config: req.Config}
 	if req.Pod != (Pod{}) {
 		attachment.Pod, attachment.PodUID = req.Pod.Namespace+"/"+req.Pod.Name, req.Pod.UID
 	}

@@ -26,10 +26,11 @@ const (
 // ID names one attachment.
 type ID struct{ ContainerID, IfName string }
 
-// Keep removes every attachment of this host that is not among those (CNI GC). Ports
-// without namespace are not its business: their runtime moves interfaces itself. It
-// goes on after a failure and reports them together.
-func (a *Attacher) Keep(ctx context.Context, those []ID) error {
+// Keep removes every attachment of this host that is not among those (CNI GC). It is about
+// the attachments of one network configuration: those known to be of others stay, and so
+// do ports without namespace, whose runtime moves interfaces itself. It goes on after a
+// failure and reports them together.
+func (a *Attacher) Keep(ctx context.Context, config string, those []ID) error {
 	valid := map[ID]bool{}
 	for _, v := range those {
 		valid[v] = true
@@ -37,6 +38,9 @@ func (a *Attacher) Keep(ctx context.Context, those []ID) error {
 	var failed []error
 	for _, at := range a.cfg.Ports.Attachments() {
 		if at.ContainerID == "" || at.Netns == "" || valid[ID{at.ContainerID, at.IfName}] {
+			continue
+		}
+		if config != "" && at.Config != "" && at.Config != config {
 			continue
 		}
 		if err := a.Delete(ctx, at.ContainerID, at.IfName); err != nil {

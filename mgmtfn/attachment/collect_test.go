@@ -128,6 +128,24 @@ func TestAddAgainElsewhere(t *testing.T) {
 	}
 }
 
+func TestKeepIsAboutOneConfiguration(t *testing.T) {
+	w := attachmenttest.New(t)
+	a := newAttacher(w)
+	for id, config := range map[string]string{"one": "net-one", "other": "net-other", "unknown": ""} {
+		req := container(id, netxtest.Namespace(t))
+		req.Config = config
+		if _, err := a.Add(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Keep(t.Context(), "net-one", []ID{{"unknown", "eth0"}}); err != nil || w.Counts() != "2 endpoints, 2 ports" {
+		t.Errorf("%v, left %s, expected to lose the one of that configuration", err, w.Counts())
+	}
+	if err := a.Keep(t.Context(), "", nil); err != nil || w.Counts() != "0 endpoints, 0 ports" {
+		t.Errorf("%v, left %s, of a runtime that does not tell the configuration", err, w.Counts())
+	}
+}
+
 func TestKeepLeavesPortsOfOthers(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
@@ -137,7 +155,7 @@ func TestKeepLeavesPortsOfOthers(t *testing.T) {
 		}
 	}
 	w.Adopt(drivers.Attachment{EndpointID: "net1.default-engines", ContainerID: "engines"})
-	if err := a.Keep(t.Context(), []ID{{"keep", "eth0"}}); err != nil {
+	if err := a.Keep(t.Context(), "contiv-net", []ID{{"keep", "eth0"}}); err != nil {
 		t.Fatal(err)
 	}
 	if w.Counts() != "1 endpoints, 2 ports" {

@@ -63,7 +63,7 @@ func (s *Server) Handler() http.Handler {
 		for _, v := range req.ValidAttachments {
 			keep = append(keep, attachment.ID(v))
 		}
-		return cniapi.PodReply{}, at.Keep(ctx, keep)
+		return cniapi.PodReply{}, at.Keep(ctx, req.Config, keep)
 	})
 	return mux
 }
@@ -71,7 +71,7 @@ func (s *Server) Handler() http.Handler {
 // wanted is what a request asks for; older peers leave some of it out.
 func wanted(req cniapi.PodRequest) attachment.Request {
 	r := attachment.Request{
-		ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, CommonName: req.Name, MTU: req.MTU,
+		ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, CommonName: req.Name, MTU: req.MTU, Config: req.Config,
 		Place: attachment.Place{Tenant: req.Tenant, Network: req.Network, Group: req.Group},
 	}
 	if r.ContainerID == "" {

@@ -97,7 +97,7 @@ func (s *Server) Handler() http.Handler {
 			for _, v := range req.Valid {
 				keep = append(keep, attachment.ID(v))
 			}
-			return nil, at.Keep(ctx, keep)
+			return nil, at.Keep(ctx, "", keep)
 		}},
 	} {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { s.handle(w, r, c.limit, c.serve) })

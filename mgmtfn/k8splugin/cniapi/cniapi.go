@@ -25,6 +25,7 @@ type PodRequest struct {
 
 	ContainerID string `json:"CNI_CONTAINERID,omitempty"`
 	PodUID      string `json:"K8S_POD_UID,omitempty"`
+	Config      string `json:"CNI_NETWORK,omitempty"` // name of the network configuration
 	// Where to attach, when the network configuration or CNI_ARGS say so; otherwise
 	// the pod's labels do.
 	Tenant  string `json:"CONTIV_TENANT,omitempty"`
@@ -63,7 +64,8 @@ type Attachment struct {
 	IfName      string `json:"ifname"`
 }
 
-// GCRequest lists the attachments that are still in use.
+// GCRequest lists the attachments of a network configuration that are still in use.
 type GCRequest struct {
+	Config           string       `json:"network,omitempty"` // its name; empty: all are meant
 	ValidAttachments []Attachment `json:"validAttachments"`
 }

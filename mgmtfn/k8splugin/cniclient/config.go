@@ -54,7 +54,7 @@ func (p *Plugin) parseConf(stdin []byte) (*netConf, error) {
 func (c *netConf) request(containerID, netns, ifName, cniArgs string) cniapi.PodRequest {
 	args := cni.ParseArgs(cniArgs)
 	return cniapi.PodRequest{
-		ContainerID: containerID, Netns: netns, IfName: ifName, MTU: c.MTU,
+		ContainerID: containerID, Netns: netns, IfName: ifName, MTU: c.MTU, Config: c.PluginConf.Name,
 		Name: args["K8S_POD_NAME"], Namespace: args["K8S_POD_NAMESPACE"], PodUID: args["K8S_POD_UID"],
 		InfraContainerID: cmp.Or(args["K8S_POD_INFRA_CONTAINER_ID"], containerID),
 		Tenant:           cmp.Or(args["CONTIV_TENANT"], c.Contiv.Tenant),

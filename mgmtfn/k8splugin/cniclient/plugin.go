@@ -114,7 +114,7 @@ func (p *Plugin) GC(args *skel.CmdArgs) error {
 	if err != nil {
 		return err
 	}
-	req := cniapi.GCRequest{ValidAttachments: []cniapi.Attachment{}}
+	req := cniapi.GCRequest{Config: conf.PluginConf.Name, ValidAttachments: []cniapi.Attachment{}}
 	for _, v := range conf.ValidAttachments {
 		req.ValidAttachments = append(req.ValidAttachments, cniapi.Attachment{ContainerID: v.ContainerID, IfName: v.IfName})
 	}

@@ -104,7 +104,7 @@ func TestRequestSaysWhereToAttach(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := cniapi.PodRequest{
-		Name: "web-0", Namespace: "shop", InfraContainerID: "c1", Netns: "/run/netns/c1", IfName: "eth0", ContainerID: "c1", PodUID: "u",
+		Name: "web-0", Namespace: "shop", InfraContainerID: "c1", Netns: "/run/netns/c1", IfName: "eth0", ContainerID: "c1", PodUID: "u", Config: "contiv-net",
 		Tenant: "blue", Network: "net1", Group: "db", MTU: 1400,
 	}
 	if diff := cmp.Diff(want, a.req); diff != "" || a.path != cniapi.PathAddPod {
