@@ -52,3 +52,15 @@ func TestAgentOptions(t *testing.T) {
 		})
 	}
 }
+
+// TestTunnelAddress: every host finds its own address in a network that is the same for
+// all.
+func TestTunnelAddress(t *testing.T) {
+	a, err := tunnelAddress(t.Context(), "127.0.0.0/8", "192.0.2.1")
+	if err != nil || a.String() != "127.0.0.1" {
+		t.Errorf("address %s, %v", a, err)
+	}
+	if a, err := tunnelAddress(t.Context(), "", "192.0.2.1"); err != nil || a.String() != "192.0.2.1" {
+		t.Errorf("without a network: %s, %v", a, err)
+	}
+}

@@ -61,7 +61,10 @@ func TestQuickStart(t *testing.T) {
 	g.run("Open vSwitch in pods", switchInPods)
 	g.run("with an etcd cluster", func(g guide) {
 		g.kubectl("label", "node", "host2", "node-role.kubernetes.io/control-plane=")
-		g.follow(ownEtcd, append(tunnels, "replicas: 3", "replicas: 2", "contiv_mode: kubernetes", formerSettings)...)
+		g.follow(ownEtcd, append(
+			tunnels, "replicas: 3", "replicas: 2", "contiv_mode: kubernetes", formerSettings,
+			"contiv_service_proxy: pods", "contiv_service_proxy: full", `contiv_default_subnet_v6: ""`, "contiv_default_subnet_v6: fd20:1::/64",
+		)...)
 		g.kubectl("apply", "-f", g.work+"/install/k8s/example.yaml")
 		g.kubectl("rollout", "status", "deployment/web", "--timeout", slow.String())
 		g.wait("--for=condition=Ready", "pod/client")
@@ -69,6 +72,13 @@ func TestQuickStart(t *testing.T) {
 		g.kubectl("-n", "kube-system", "rollout", "status", "deployment/contiv-netmaster", "--timeout", slow.String())
 		g.apply(talkers("host1", "host2"))
 		greet(g)
+		if ips := g.kubectl("get", "pod/echo", "-o", "jsonpath={.status.podIPs[*].ip}"); !strings.Contains(ips, " fd20:1::") {
+			g.t.Errorf("pod echo has addresses %s", ips)
+		}
+		g.eventually("the Service on a node", func() (bool, string) {
+			out, err := g.Hosts()[0].Output(g.t.Context(), "sh", "-c", "echo hello | busybox nc -w 5 10.96.7.7 7")
+			return out == "hello", fmt.Sprint(out, err)
+		})
 		g.kubectl("delete", "pod/talker", "pod/echo", "service/echo", "--timeout", slow.String())
 		if conf, err := g.Hosts()[1].Output(g.t.Context(), "cat", "/etc/cni/net.d/10-contiv.conflist"); err != nil || !strings.Contains(conf, `"0.3.1"`) {
 			g.t.Errorf("CNI configuration %s, %v; expected that of contiv_cni_config", conf, err)
