@@ -148,16 +148,11 @@ func (s selection) find(key ruleKey, r Rule) found {
 			f.peers = append(f.peers, peer.Blocks...)
 			continue
 		}
-		for _, pod := range s.world.standsFor(peer, key.policy.Namespace) {
-			if s.world.tenant(pod) != s.tenant {
-				continue // another pod here has that address
-			}
-			f.peers = append(f.peers, pod.prefixes()...)
-			for _, port := range r.Ports {
-				if n, ok := pod.port(port.Name, port.Proto); s.out && port.Name != "" && ok {
-					at := ofnet.PortRange{Proto: port.Proto, Low: n, High: n}
-					f.named[at] = append(f.named[at], pod.prefixes()...)
-				}
+		m := s.world.standsFor(peer, key.policy.Namespace, s.tenant)
+		f.peers = append(f.peers, m.addresses...)
+		for _, port := range r.Ports {
+			if s.out && port.Name != "" {
+				f.name(port, m.pods)
 			}
 		}
 	}
@@ -166,6 +161,16 @@ func (s selection) find(key ruleKey, r Rule) found {
 		f.named[port] = sorted(peers)
 	}
 	return f
+}
+
+// name adds what the name of a port means to pods.
+func (f found) name(port Port, pods []Pod) {
+	for _, pod := range pods {
+		if n, ok := pod.port(port.Name, port.Proto); ok {
+			at := ofnet.PortRange{Proto: port.Proto, Low: n, High: n}
+			f.named[at] = append(f.named[at], pod.prefixes()...)
+		}
+	}
 }
 
 // ports are those of a rule that do not depend on the peer.

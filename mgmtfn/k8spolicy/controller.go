@@ -52,7 +52,6 @@ type Controller struct {
 	seen    uint64        // changes
 	done    uint64        // of these, the ones that have been declared
 	changed chan struct{} // closed and replaced with done, and with synced
-	broken  map[Key]error // policies that could not be read in full
 
 	declared Result // Run's alone
 }
@@ -63,7 +62,7 @@ func New(cfg Config) *Controller {
 		cfg.Patience = 5 * time.Second
 	}
 	return &Controller{
-		cfg: cfg, kick: make(chan struct{}, 1), world: NewWorld(), changed: make(chan struct{}), broken: map[Key]error{},
+		cfg: cfg, kick: make(chan struct{}, 1), world: NewWorld(), changed: make(chan struct{}),
 	}
 }
 
@@ -160,9 +159,7 @@ func (c *Controller) set(o any) {
 		c.world.SetNamespace(ParseNamespace(o))
 	case *networkingv1.NetworkPolicy:
 		p, err := ParsePolicy(o)
-		delete(c.broken, p.Key)
 		if err != nil {
-			c.broken[p.Key] = err
 			c.cfg.Log.WithError(err).Error("a network policy cannot be read in full; the rest of it holds")
 		}
 		c.world.SetPolicy(p)
@@ -184,7 +181,6 @@ func (c *Controller) remove(o any) {
 	case *corev1.Namespace:
 		c.world.RemoveNamespace(o.Name)
 	case *networkingv1.NetworkPolicy:
-		delete(c.broken, Key{o.Namespace, o.Name})
 		c.world.RemovePolicy(Key{o.Namespace, o.Name})
 	default:
 		return
@@ -292,21 +288,4 @@ func (c *Controller) Ready() error {
 		return errs.New(errs.Unavailable, "network policies are not enforced for new pods: waiting for the API server's lists of pods, namespaces and networkpolicies")
 	}
 	return nil
-}
-
-// Status is a controller in numbers.
-type Status struct {
-	Synced bool
-	Broken map[string]string `json:",omitempty"` // policies that could not be read in full, and why
-}
-
-// Status returns the controller in numbers.
-func (c *Controller) Status() Status {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := Status{Synced: c.synced, Broken: map[string]string{}}
-	for k, err := range c.broken {
-		s.Broken[k.String()] = err.Error()
-	}
-	return s
 }

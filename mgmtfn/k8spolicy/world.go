@@ -4,8 +4,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // World is the part of a cluster that policies depend on. It is not safe for concurrent
@@ -15,23 +13,25 @@ type World struct {
 	pods       map[string]map[string]Pod // by namespace and name
 	policies   map[string]map[string]Policy
 	// members remembers which pods a peer stands for, until one of them changes.
-	members map[memberKey]member
+	members map[memberKey]members
 }
 
-// memberKey is a peer, by what its selectors say.
-type memberKey struct{ namespace, namespaces, pods string }
+// memberKey is a peer in a tenant, by what its selectors say.
+type memberKey struct{ tenant, namespace, namespaces, pods string }
 
-type member struct {
+// members are the pods of a tenant that a peer stands for.
+type members struct {
 	peer      Peer
 	namespace string // of the policy
 	pods      []Pod
+	addresses []netip.Prefix // theirs, sorted; not to be changed
 }
 
 // NewWorld makes an empty world.
 func NewWorld() *World {
 	return &World{
 		namespaces: map[string]Namespace{}, pods: map[string]map[string]Pod{}, policies: map[string]map[string]Policy{},
-		members: map[memberKey]member{},
+		members: map[memberKey]members{},
 	}
 }
 
@@ -122,43 +122,48 @@ func (w *World) forgetMembers(p Pod) {
 }
 
 // matches reports whether a peer of a policy in a namespace stands for a pod.
-func (w *World) matches(peer Peer, namespace string, p Pod) bool {
-	if p.Outside || !peer.Pods.Matches(p.Labels) {
-		return false
-	}
+func (w *World) matches(peer Peer, own string, p Pod) bool {
+	return peer.selects(p) && w.means(peer, own, p.Key.Namespace)
+}
+
+// means reports whether a peer of a policy in a namespace means pods of another one, or
+// of that.
+func (w *World) means(peer Peer, own, name string) bool {
 	if peer.Namespaces == nil {
-		return p.Key.Namespace == namespace
+		return name == own
 	}
-	n, ok := w.namespaces[p.Key.Namespace]
+	n, ok := w.namespaces[name]
 	return ok && peer.Namespaces.Matches(n.Labels)
 }
 
-// standsFor lists the pods of a peer.
-func (w *World) standsFor(peer Peer, namespace string) []Pod {
-	key := memberKey{namespace: namespace, pods: peer.Pods.String()}
+// selects reports whether a peer stands for a pod if it means its namespace.
+func (p Peer) selects(pod Pod) bool { return !pod.Outside && p.Pods.Matches(pod.Labels) }
+
+// standsFor returns the pods of a peer that are of a tenant: in others, other pods have
+// their addresses.
+func (w *World) standsFor(peer Peer, own, tenant string) members {
+	key := memberKey{tenant: tenant, namespace: own, pods: peer.Pods.String()}
 	if peer.Namespaces != nil {
-		key = memberKey{namespaces: "=" + peer.Namespaces.String(), pods: key.pods}
+		key.namespace, key.namespaces = "", "="+peer.Namespaces.String()
 	}
 	if m, ok := w.members[key]; ok {
-		return m.pods
+		return m
 	}
-	m := member{peer: peer, namespace: namespace}
-	for _, name := range w.among(peer.Namespaces, namespace) {
-		for _, p := range w.pods[name] {
-			if w.matches(peer, namespace, p) {
+	m := members{peer: peer, namespace: own}
+	for name, pods := range w.pods {
+		if !w.means(peer, own, name) {
+			continue
+		}
+		for _, p := range pods {
+			if peer.selects(p) && w.tenant(p) == tenant {
 				m.pods = append(m.pods, p)
+				m.addresses = append(m.addresses, p.prefixes()...)
 			}
 		}
 	}
+	m.addresses = sorted(m.addresses)
 	w.members[key] = m
-	return m.pods
-}
-
-func (w *World) among(namespaces labels.Selector, own string) []string {
-	if namespaces == nil {
-		return []string{own}
-	}
-	return slices.Collect(maps.Keys(w.pods))
+	return m
 }
 
 // prefixes are a pod's addresses.
