@@ -41,7 +41,7 @@ const formerSettings = `contiv_mode: kubernetes
 // TestQuickStart does what docs/kubernetes.md says, as it is written there, on a cluster
 // that has no network: Contiv runs from its image, with the rights of its own accounts.
 func TestQuickStart(t *testing.T) {
-	g := openGuide(cluster{labtest.Up(t, lab.Config{Hosts: 2, Masters: 2, Store: lab.StoreEtcd, Kubernetes: true, Bare: true}), t})
+	g := openGuide(cluster{labtest.Up(t, lab.Config{Hosts: 2, Masters: 2, Store: lab.StoreEtcd, Kubernetes: true, Bare: true, Containerd: []string{lab.ContainerdPacked, lab.ContainerdBuilt}}), t})
 	before := g.hosts()
 	g.run("install", func(g guide) {
 		out := g.follow(quickStart, tunnels...)
@@ -239,9 +239,10 @@ func permitted(g guide) {
 func (g guide) goneAfter(before []string) {
 	g.t.Helper()
 	g.follow(leave)
-	if diff := cmp.Diff(before, g.hosts()); diff != "" {
-		g.t.Errorf("left behind: %s", diff)
-	}
+	g.eventually("nothing left", func() (bool, string) { // the switch takes a moment
+		diff := cmp.Diff(before, g.hosts())
+		return diff == "", diff
+	})
 }
 
 // hosts are the links, bridges, rules, routes, settings and files of the hosts, but for
