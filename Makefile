@@ -18,7 +18,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image test test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes containerd test-k8s fmt install install-files clean help
+.PHONY: build image v2plugin test test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes containerd test-k8s fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -27,6 +27,10 @@ build: ## build the binaries into bin/
 
 image: build ## make the container image, without a container engine, as dist/contiv-netplugin.tar
 	$(GO) run ./scripts/image
+
+v2plugin: build ## make the managed plugin of the Docker Engine, for docker plugin create, in dist/v2plugin
+	rm -rf dist/v2plugin
+	$(GO) run ./scripts/image -plugin dist/v2plugin
 
 test: deps consul build ## run all tests (as root), in less than 30 minutes
 	$(GO) run ./scripts/gotest -alone /test/ $$($(CLUSTER) && echo -tags kubernetes) -p $(JOBS) -timeout 25m $(PACKAGES)

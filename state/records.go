@@ -94,6 +94,9 @@ type AddressClaim struct {
 	// Owner is "endpoint/<endpoint id>", "gateway", "reserved/<who asked>" for an
 	// address handed out by allocAddress before its endpoint exists, "service/<id>".
 	Owner string `json:"owner"`
+	// Held is set while the manager of a swarm has handed the address out: it stays
+	// reserved before and after its endpoint, until the manager gives it back.
+	Held bool `json:"held,omitempty"`
 }
 
 // TagClaim says which object holds a tag or a group id.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -40,7 +41,7 @@ func (d *docker) flags() []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: "plugin-name", Value: "netplugin", Destination: &d.name, Sources: env.Var("PLUGIN_NAME"),
-			Usage: "`name` the Docker Engine knows this plugin by (mode docker and swarm-mode)",
+			Usage: "`name` the Docker Engine knows this plugin by; auto: in a managed plugin, the one it was installed under (mode docker and swarm-mode)",
 		},
 		&cli.StringFlag{
 			Name: "docknet-scope", Value: dockplugin.ScopeLocal, Destination: &d.scope, Sources: env.Var("DOCKNET_SCOPE"),
@@ -67,8 +68,15 @@ func dockerServer(o *options, store objdb.Store, master *cluster.Master, ag *age
 	if err != nil {
 		return nil, err
 	}
+	name, id := o.docker.name, ""
+	if name == dockplugin.ManagedName {
+		if id, err = dockplugin.ManagedID(); err != nil {
+			return nil, fmt.Errorf("--plugin-name %s: %w", name, err)
+		}
+		name = ""
+	}
 	return dockplugin.NewServer(dockplugin.Config{
-		HostLabel: o.host, Driver: o.docker.name, Scope: o.docker.scope, Swarm: o.network.Mode == "swarm-mode",
+		HostLabel: o.host, Driver: name, PluginID: id, Scope: o.docker.scope, Swarm: o.network.Mode == "swarm-mode",
 		Store: store, Master: master, Agent: ag, Ports: driver, Engine: engine, Log: log.WithField("part", "docker"),
 	}), nil
 }

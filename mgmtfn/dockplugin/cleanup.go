@@ -17,7 +17,7 @@ func RemoveNetworks(ctx context.Context, engine Engine, driver string, dryRun bo
 	}
 	var failed []error
 	for _, n := range list {
-		if n.Driver != driver || !docknet.Ours(n) {
+		if !docknet.SameDriver(n.Driver, driver) || !docknet.Ours(n) {
 			continue
 		}
 		if !dryRun {

@@ -69,13 +69,15 @@ type Engine interface {
 	Endpoints(ctx context.Context, networkID string) ([]string, error)
 	Containers(ctx context.Context) ([]dockerd.Container, error)
 	Watch(ctx context.Context, changed func()) error
+	PluginName(ctx context.Context, id string) (string, error)
 }
 
 // Config says what a Server works with.
 type Config struct {
 	HostLabel string
-	// Driver is the name under which the Engine knows the plugin.
-	Driver string
+	// Driver is the name under which the Engine knows the plugin. Without one it is that of
+	// the managed plugin with the id PluginID.
+	Driver, PluginID string
 	// Scope is ScopeLocal or ScopeGlobal.
 	Scope string
 	// Swarm is set when the Engine is part of a swarm and its users make the networks.

@@ -78,6 +78,27 @@ func (d *directory) get(id string) (r docknet.Record, ok bool, changed <-chan st
 	return r, ok, d.changed
 }
 
+// sharedBy returns the record that all Engines share of a docker network.
+func (d *directory) sharedBy(id string) (docknet.Record, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r, ok := d.shared[id]
+	return r, ok
+}
+
+// freed lists the records of docker networks that are gone.
+func (d *directory) freed() []docknet.Record {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []docknet.Record
+	for _, r := range d.shared {
+		if r.Freed {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // alter changes what is known and has it written.
 func (d *directory) alter(change func()) {
 	d.mu.Lock()

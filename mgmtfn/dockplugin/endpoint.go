@@ -48,6 +48,7 @@ func (s *Server) createEndpoint(ctx context.Context, req cnm.CreateEndpointReque
 	if err != nil {
 		return none, err
 	}
+	s.given.made(req.EndpointID)
 	s.given.note6(req.EndpointID, want.IPv6Address != "")
 	rec, err := s.makeEndpoint(ctx, r.Place(), req.EndpointID, want)
 	if err != nil {
@@ -142,6 +143,7 @@ func (s *Server) remove(ctx context.Context, place docknet.Place, name string) e
 	for _, rec := range s.cfg.Agent.LocalEndpoints() {
 		if rec.ID == id {
 			defer s.given.goWith(place, rec.IPAddress, rec.IPv6Address)
+			s.borrowed(place, name, rec.IPAddress)
 		}
 	}
 	if err := s.cfg.Ports.Detach(ctx, id); err != nil {

@@ -2,6 +2,7 @@ package dockplugin
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -46,6 +47,7 @@ func (l *engineLoop) run(ctx context.Context) error {
 		t, _, known, changed := l.s.cfg.Agent.Topology()
 		next := resync
 		if known {
+			l.s.given.found(l.s.cfg.Agent.LocalEndpoints())
 			var err error
 			if next, err = l.pass(ctx); err != nil {
 				pause = min(2*pause+250*time.Millisecond, slowest)
@@ -54,14 +56,15 @@ func (l *engineLoop) run(ctx context.Context) error {
 				pause = 0
 			}
 		}
-		l.wait(ctx, t, changed, next)
+		l.wait(ctx, t, known, changed, next)
 	}
 	return ctx.Err()
 }
 
 // wait returns when the loop is woken, when there are other networks or groups than those
-// of t, or after a while. Most of what changes in the agent is neither.
-func (l *engineLoop) wait(ctx context.Context, t docknet.Topology, changed <-chan struct{}, patience time.Duration) {
+// of t or they have become known, or after a while. Most of what changes in the agent is
+// none of it.
+func (l *engineLoop) wait(ctx context.Context, t docknet.Topology, known bool, changed <-chan struct{}, patience time.Duration) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -74,24 +77,27 @@ func (l *engineLoop) wait(ctx context.Context, t docknet.Topology, changed <-cha
 			return
 		case <-changed:
 			var now docknet.Topology
-			now, _, _, changed = l.s.cfg.Agent.Topology()
-			if !slices.Equal(now.Networks, t.Networks) || !slices.Equal(now.Groups, t.Groups) {
+			was := known
+			now, _, known, changed = l.s.cfg.Agent.Topology()
+			if known != was || !slices.Equal(now.Networks, t.Networks) || !slices.Equal(now.Groups, t.Groups) {
 				return
 			}
 		}
 	}
 }
 
-// pass compares everything once, and returns after how long it is to be done again.
+// pass compares everything once, and returns after how long it is to be done again. A
+// docker network that cannot be made does not keep containers waiting.
 func (l *engineLoop) pass(ctx context.Context) (next time.Duration, err error) {
-	if err := l.networks.pass(ctx); err != nil {
-		return 0, err
+	failed := l.networks.pass(ctx)
+	if errs.Is(failed, errs.Unavailable) || errs.Is(failed, errs.Timeout) {
+		return 0, failed
 	}
 	alive, err := l.containers.pass(ctx)
 	if err != nil {
-		return 0, err
+		return 0, errors.Join(failed, err)
 	}
-	return l.collector.pass(ctx, alive), nil
+	return l.collector.pass(ctx, alive), failed
 }
 
 // answered notes whether the Engine answers; err is what became of the last request. What

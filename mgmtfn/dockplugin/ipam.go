@@ -119,7 +119,11 @@ func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressReque
 	if req.Options[cnm.OptionAddressType] == cnm.AddressTypeGateway {
 		return s.gateway(ctx, id, want)
 	}
-	alloc := masterapi.AllocAddressRequest{NetworkID: id.owner, AddressPool: id.pool.String()}
+	if s.cfg.Swarm && want.IsValid() && req.Options[cnm.OptionSerial] == "" {
+		s.given.borrow(id.owner, want)
+		return cnm.RequestAddressResponse{Address: netip.PrefixFrom(want, id.pool.Bits()).String()}, nil
+	}
+	alloc := masterapi.AllocAddressRequest{NetworkID: id.owner, AddressPool: s.addressPool(id), Held: s.cfg.Swarm}
 	if want.IsValid() {
 		if !id.pool.Contains(want) {
 			return none, errs.New(errs.Invalid, "requested address is out of range: %s is not in %s", want, id.pool)
@@ -133,7 +137,7 @@ func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressReque
 	if err != nil {
 		return none, fmt.Errorf("address of %s: %w", req.PoolID, err)
 	}
-	if p, err := netip.ParsePrefix(resp.IPv4Address); err == nil {
+	if p, err := netip.ParsePrefix(resp.IPv4Address); err == nil && !s.cfg.Swarm {
 		s.given.handOut(id.owner, p.Addr())
 	}
 	host, _, _ := strings.Cut(resp.IPv4Address, "/")
@@ -187,7 +191,7 @@ func (s *Server) releaseAddress(ctx context.Context, req cnm.ReleaseAddressReque
 	if s.given.giveBack(id.owner, a) {
 		return cnm.Empty{}, nil
 	}
-	err = s.cfg.Master.ReleaseAddress(ctx, masterapi.ReleaseAddressRequest{NetworkID: id.owner + "|" + id.pool.String(), IPv4Address: a.String()})
+	err = s.cfg.Master.ReleaseAddress(ctx, masterapi.ReleaseAddressRequest{NetworkID: id.owner + "|" + s.addressPool(id), IPv4Address: a.String()})
 	if errs.Is(err, errs.NotFound) {
 		err = nil
 	}

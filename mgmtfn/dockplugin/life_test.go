@@ -330,17 +330,19 @@ func TestSwarm(t *testing.T) {
 	if err := alloc(cnm.AllocateNetworkRequest{NetworkID: "tagged", Options: map[string]string{"contiv-tag": "webtag"}}); err != nil {
 		t.Fatal(err)
 	}
-	own := cnm.AllocateNetworkRequest{NetworkID: "own", IPv4Data: []cnm.IPAMData{{Pool: "10.5.1.0/24", Gateway: "10.5.1.254/24"}}}
+	own := cnm.AllocateNetworkRequest{NetworkID: ownID, IPv4Data: []cnm.IPAMData{{Pool: "10.5.1.0/24", Gateway: "10.5.1.254/24"}}}
 	for range 2 {
 		if err := alloc(own); err != nil {
 			t.Fatal(err)
 		}
-		w.known(docknet.Place{Tenant: "default", Network: "own"})
+		w.known(docknet.Place{Tenant: "default", Network: ownID})
 	}
 	if err := alloc(cnm.AllocateNetworkRequest{NetworkID: "x"}); err == nil || !strings.Contains(err.Error(), "--subnet") {
 		t.Errorf("neither tag nor subnet: %v", err)
 	}
-	w.eventually("both are noted", func() bool { return slices.Equal(w.keys(docknet.Root), []string{"default.net1.web", "default.own."}) })
+	w.eventually("both are noted", func() bool {
+		return slices.Equal(w.keys(docknet.Root), []string{"default.net1.web", "default." + ownID + "."})
+	})
 	// A task of the service, on a node that was not asked to allocate.
 	var made cnm.CreateEndpointResponse
 	if err := call200(w.server, "/NetworkDriver.CreateEndpoint", cnm.CreateEndpointRequest{NetworkID: "tagged", EndpointID: "task"}, &made); err != nil {
@@ -350,13 +352,25 @@ func TestSwarm(t *testing.T) {
 		eps := w.agent.LocalEndpoints()
 		return len(eps) == 1 && eps[0].EndpointGroupKey == "web:default"
 	})
+	w.swarmAddresses()
+	last := cnm.CreateEndpointRequest{NetworkID: ownID, EndpointID: "last"}
+	if err := call200(w.server, "/NetworkDriver.CreateEndpoint", last, &made); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
-		if err := call200(w.server, "/NetworkDriver.FreeNetwork", cnm.NetworkRequest{NetworkID: "own"}, nil); err != nil {
+		if err := call200(w.server, "/NetworkDriver.FreeNetwork", cnm.NetworkRequest{NetworkID: ownID}, nil); err != nil {
 			t.Error(err)
 		}
 	}
+	if !slices.Contains(w.keys(state.NetworkRoot), ownID+".default") {
+		t.Error("the network has gone before its last task")
+	}
+	if err := call200(w.server, "/NetworkDriver.DeleteEndpoint", cnm.EndpointRequest{NetworkID: ownID, EndpointID: "last"}, nil); err != nil {
+		t.Error(err)
+	}
+	w.engine.happened(func() {}) // the container has died
 	w.eventually("the network has gone", func() bool {
-		return !slices.Contains(w.keys(state.NetworkRoot), "own.default") && slices.Equal(w.keys(docknet.Root), []string{"default.net1.web"})
+		return !slices.Contains(w.keys(state.NetworkRoot), ownID+".default") && slices.Equal(w.keys(docknet.Root), []string{"default.net1.web"})
 	})
 }
 

@@ -21,10 +21,11 @@ type networks struct {
 	s      *Server
 	names  *delta.Map[string, dockerd.Network]
 	failed map[string]string // what was said last about a name
+	driver string            // the plugin's name; "" until the Engine has told
 }
 
 func newNetworks(s *Server) *networks {
-	return &networks{s: s, names: delta.New[string](docknet.Same), failed: map[string]string{}}
+	return &networks{s: s, names: delta.New[string](docknet.Same), failed: map[string]string{}, driver: s.cfg.Driver}
 }
 
 // pass learns the Engine's networks and settles every difference it can.
@@ -35,10 +36,16 @@ func (w *networks) pass(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if w.driver == "" {
+		if w.driver, err = w.s.cfg.Engine.PluginName(ctx, w.s.cfg.PluginID); err != nil {
+			return err
+		}
+		w.s.cfg.Log.WithField("name", w.driver).Info("docker networks have this plugin's name")
+	}
 	t, aci, _, _ := w.s.cfg.Agent.Topology()
 	records := map[string]docknet.Record{}
 	for _, n := range list {
-		if n.Driver != w.s.cfg.Driver {
+		if !docknet.SameDriver(n.Driver, w.driver) {
 			continue
 		}
 		if p, ok := t.Of(n); ok {
@@ -46,10 +53,13 @@ func (w *networks) pass(ctx context.Context) error {
 		}
 	}
 	w.s.dir.replace(records, mark)
-	if w.s.cfg.Swarm || w.s.cfg.Scope == ScopeGlobal {
+	if w.s.cfg.Swarm {
+		return w.s.finishFreed(ctx)
+	}
+	if w.s.cfg.Scope == ScopeGlobal {
 		return nil
 	}
-	return w.settle(ctx, list, t.Wanted(w.s.cfg.Driver, aci), records)
+	return w.settle(ctx, list, t.Wanted(w.driver, aci), records)
 }
 
 // settle makes what is missing and removes what is not wanted any more. It goes on when
@@ -60,9 +70,9 @@ func (w *networks) settle(ctx context.Context, list []dockerd.Network, want map[
 	for _, n := range list {
 		_, twice := have[n.Name]
 		switch {
-		case n.Driver == w.s.cfg.Driver && docknet.Ours(n) && !twice:
+		case docknet.SameDriver(n.Driver, w.driver) && docknet.Ours(n) && !twice:
 			have[n.Name] = n
-		case n.Driver != w.s.cfg.Driver:
+		case !docknet.SameDriver(n.Driver, w.driver):
 			foreign[n.Name] = errs.New(errs.Exists, "network name used by another driver: docker network %s has driver %s, rename it", n.Name, n.Driver)
 		case records[n.ID].ID != want[n.Name].Labels[docknet.Label]:
 			foreign[n.Name] = errs.New(errs.Exists, "docker network %s, made by hand, stands for something else, rename it", n.Name)

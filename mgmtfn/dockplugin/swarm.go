@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"regexp"
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
@@ -32,6 +33,15 @@ func (s *Server) allocateNetwork(ctx context.Context, req cnm.AllocateNetworkReq
 			return cnm.AllocateNetworkResponse{}, err
 		}
 	}
+	if again, err := s.standsFor(ctx, req.NetworkID, place); err != nil {
+		return cnm.AllocateNetworkResponse{}, err
+	} else if again {
+		// The manager has been restarted, or is another one. It asks again for what it
+		// holds, and has forgotten the rest.
+		if err := s.letGo(ctx, place, false); err != nil {
+			return cnm.AllocateNetworkResponse{}, err
+		}
+	}
 	value, err := json.Marshal(docknet.NewRecord(place, dockerd.Network{ID: req.NetworkID, IPv6: len(req.IPv6Data) > 0}))
 	if err != nil {
 		return cnm.AllocateNetworkResponse{}, err
@@ -40,6 +50,19 @@ func (s *Server) allocateNetwork(ctx context.Context, req cnm.AllocateNetworkReq
 		return cnm.AllocateNetworkResponse{}, fmt.Errorf("note docker network %.12s: %w", req.NetworkID, err)
 	}
 	return echo, nil
+}
+
+// standsFor reports whether a docker network has been noted for a place.
+func (s *Server) standsFor(ctx context.Context, id string, place docknet.Place) (bool, error) {
+	kv, err := s.cfg.Store.Get(ctx, docknet.Root+place.Key())
+	if errs.Is(err, errs.NotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read what stands for %s: %w", place.Name(), err)
+	}
+	var r docknet.Record
+	return json.Unmarshal(kv.Value, &r) == nil && r.DocknetUUID == id, nil
 }
 
 // networkOfSwarm makes the network that a swarm's docker network stands for.
@@ -71,23 +94,33 @@ func host(text string) string {
 	return p.Addr().String()
 }
 
-// freeNetwork undoes allocateNetwork; what is gone is no error.
-func (s *Server) freeNetwork(ctx context.Context, req cnm.NetworkRequest) (cnm.Empty, error) {
-	if !s.cfg.Swarm {
-		return cnm.Empty{}, nil
-	}
-	if r, ok, _ := s.dir.get(req.NetworkID); ok {
-		if err := s.commit(ctx, objdb.Delete(docknet.Root+r.ID)); err != nil {
-			return cnm.Empty{}, fmt.Errorf("forget docker network %.12s: %w", req.NetworkID, err)
-		}
-	}
-	if _, ok := s.cfg.Agent.KnownNetwork(state.NetworkID(req.NetworkID, docknet.DefaultTenant)); !ok {
-		return cnm.Empty{}, nil
-	}
-	return cnm.Empty{}, s.cfg.Master.DeleteNetwork(ctx, docknet.DefaultTenant+":"+req.NetworkID)
-}
-
 func (s *Server) commit(ctx context.Context, op objdb.Op) error {
 	_, err := s.cfg.Store.Commit(ctx, objdb.Txn{Then: []objdb.Op{op}})
 	return err
+}
+
+// swarmID is what the ids of a swarm's objects look like: 25 digits to the base 36.
+var swarmID = regexp.MustCompile(`^[0-9a-z]{25}$`)
+
+// addressPool names the pool of an id for netmaster. In a swarm one without an owner
+// belongs to a network that was made for it.
+func (s *Server) addressPool(id poolID) string {
+	if s.cfg.Swarm && id.owner == "" {
+		return id.pool.String() + ":" + docknet.DefaultTenant
+	}
+	return id.pool.String()
+}
+
+// borrowed says of the address of a task's endpoint, if an agent that was here before this
+// one has made it, that this node will give it back as well.
+func (s *Server) borrowed(place docknet.Place, endpoint, address string) {
+	a, err := netip.ParseAddr(address)
+	if !s.cfg.Swarm || err != nil || !s.given.inherited(endpoint) {
+		return
+	}
+	owner := ownerOf(place)
+	if place.Group == "" && swarmID.MatchString(place.Network) {
+		owner = "" // made for the docker network, and called after it
+	}
+	s.given.borrow(owner, a)
 }

@@ -266,6 +266,10 @@ func (e *engine) Networks(context.Context) ([]dockerd.Network, error) {
 	return out, nil
 }
 
+func (e *engine) PluginName(context.Context, string) (string, error) {
+	return "contiv/v2plugin:latest", nil
+}
+
 func (e *engine) named(name string) *engineNetwork {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -279,4 +279,14 @@ func TestMapped(t *testing.T) {
 	if err := c.remove("net1"); err != nil {
 		t.Error(err)
 	}
+	if err := c.network("net1", "10.1.1.0/24"); err != nil {
+		t.Fatal(err)
+	}
+	freed := []byte(`{"id":"default.net1.","tenantName":"default","networkName":"net1","docknetUUID":"swarm","freed":true}`)
+	if _, err := c.store.Commit(t.Context(), objdb.Txn{Then: []objdb.Op{objdb.Put(key, freed)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.remove("net1"); err != nil {
+		t.Errorf("what a docker network stood for that is gone: %v", err)
+	}
 }

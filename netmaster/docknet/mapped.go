@@ -27,5 +27,8 @@ func (m Mapped) Release(ctx context.Context, p docknet.Place) error {
 	}
 	var r docknet.Record
 	_ = json.Unmarshal(kv.Value, &r) // an id that cannot be read is not shown
+	if r.Freed {
+		return nil
+	}
 	return errs.New(errs.InUse, "docker network %.12s stands for %s: remove it first, with docker network rm", r.DocknetUUID, p.Name())
 }

@@ -188,10 +188,10 @@ func (s *Shared) apply(ctx context.Context, want map[string]dockerd.Network, fai
 	for _, n := range list {
 		w, wanted := want[n.Name]
 		switch {
-		case n.Driver != s.cfg.Driver && wanted:
+		case !docknet.SameDriver(n.Driver, s.cfg.Driver) && wanted:
 			failed[n.Name] = errs.New(errs.Exists, "network name used by another driver: docker network %s has driver %s", n.Name, n.Driver)
 			delete(want, n.Name)
-		case n.Driver != s.cfg.Driver || !wanted && !docknet.Ours(n):
+		case !docknet.SameDriver(n.Driver, s.cfg.Driver) || !wanted && !docknet.Ours(n):
 		default:
 			have[n.Name] = n
 			if wanted && docknet.Same(w, n) {

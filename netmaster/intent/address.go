@@ -19,7 +19,8 @@ import (
 const modeSwarm = "swarm-mode"
 
 // AllocAddress hands out an address before its endpoint exists, and reserves it until
-// CreateEndpoint takes it over or ReleaseAddress gives it back.
+// CreateEndpoint takes it over or ReleaseAddress gives it back. One that the manager of a
+// swarm holds is there until ReleaseAddress.
 func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressRequest) (masterapi.AllocAddressResponse, error) {
 	none := masterapi.AllocAddressResponse{}
 	pool, err := parsePool(req.AddressPool)
@@ -45,11 +46,12 @@ func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressReq
 		}
 		host, _, _ := strings.Cut(req.PreferredIPv4Address, "/")
 		want, _ := parseAddr(host)
+		if req.Held && x.hold(claimKey{s.Config().Name, want.String()}) {
+			return answer(want, bitsOf(s, want)), nil
+		}
 		var a netip.Addr
-		bits := s.Config().Subnet.Prefix.Bits()
 		if v6 := want.Is6() || !want.IsValid() && pool.prefix.IsValid() && pool.prefix.Addr().Is6(); v6 {
 			a, err = pick6(x, s, req.PreferredIPv4Address, freeOnly)
-			bits = s.Config().Subnet6.Bits()
 		} else {
 			a, err = pick4(x, s, owner, req.PreferredIPv4Address, freeOnly)
 		}
@@ -57,12 +59,24 @@ func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressReq
 			return nil, err
 		}
 		err = x.claimAddress(s.Config().Name, a.String(), ownerReserved+req.NetworkID)
-		return answer(a, bits), err
+		if req.Held {
+			x.hold(claimKey{s.Config().Name, a.String()})
+		}
+		return answer(a, bitsOf(s, a)), err
 	})
 }
 
+// bitsOf is the length of the subnet that an address of a network is in.
+func bitsOf(s *ipam.Space, a netip.Addr) int {
+	if a.Is6() {
+		return s.Config().Subnet6.Bits()
+	}
+	return s.Config().Subnet.Prefix.Bits()
+}
+
 // ReleaseAddress gives back an address that AllocAddress has handed out. What is free,
-// belongs to an endpoint, or is a gateway stays as it is, without an error.
+// belongs to an endpoint, or is a gateway stays as it is, without an error; an endpoint's
+// that is held as well then goes with the endpoint.
 func (e *Engine) ReleaseAddress(ctx context.Context, req masterapi.ReleaseAddressRequest) error {
 	id, poolText, _ := strings.Cut(req.NetworkID, "|")
 	pool, err := parsePool(poolText)
@@ -71,14 +85,16 @@ func (e *Engine) ReleaseAddress(ctx context.Context, req masterapi.ReleaseAddres
 	}
 	host, _, _ := strings.Cut(req.IPv4Address, "/")
 	a, ok := parseAddr(host)
-	if !ok {
+	if !ok && !req.Held {
 		return errs.New(errs.Invalid, "IPv4Address %q is no IP address", req.IPv4Address)
 	}
 	_, err = submit[struct{}](ctx, e.writer, false, func(x *tx) (reply, error) {
 		if s, _, ok := findSpace(x, id, pool); ok {
 			net := s.Config().Name
-			if claim, ok := x.addrs.get(claimKey{net, a.String()}); ok && strings.HasPrefix(claim.Owner, ownerReserved) {
-				x.freeAddress(net, a.String(), claim.Owner)
+			if req.Held {
+				x.unhold(net, req.Gone)
+			} else {
+				x.letGo(claimKey{net, a.String()})
 			}
 		}
 		return func(int64) any { return struct{}{} }, nil

@@ -146,7 +146,9 @@ func bindAddress(x *tx, net string, addr netip.Addr, endpoint string) {
 	if s := x.spaces[net]; s.Take(addr) {
 		x.onUndo(func() { s.Free(addr) })
 	}
-	x.addrs.put(x, claimKey{net, addr.String()}, &state.AddressClaim{Owner: ownerEndpoint(endpoint)})
+	k := claimKey{net, addr.String()}
+	before, ok := x.addrs.get(k)
+	x.addrs.put(x, k, &state.AddressClaim{Owner: ownerEndpoint(endpoint), Held: ok && before.Held})
 }
 
 // DeleteEndpoint removes an endpoint and returns its addresses. A network or group
@@ -166,7 +168,7 @@ func (e *Engine) deleteEndpoint(ctx context.Context, id string) (EndpointChange,
 		provide(x, ep, nil)
 		for _, addr := range []string{ep.IPAddress, ep.IPv6Address} {
 			if addr != "" {
-				x.freeAddress(ep.NetID, addr, ownerEndpoint(id))
+				x.leaveAddress(ep.NetID, addr, ownerEndpoint(id))
 			}
 		}
 		return func(rev int64) any { return EndpointChange{Endpoint: *ep, Revision: rev} }, nil

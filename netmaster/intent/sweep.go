@@ -33,9 +33,13 @@ func (e *Engine) sweepReserved(ctx context.Context) {
 		case <-e.writer.stopped:
 			return
 		case now := <-ticker.C:
-			var stale []reservation
-			seen, stale = e.staleReservations(seen, now)
-			if err := e.giveBack(ctx, stale); err != nil {
+			holders, err := e.holders(ctx)
+			if err == nil {
+				var stale []reservation
+				seen, stale = e.staleReservations(seen, now, holders)
+				err = e.giveBack(ctx, stale)
+			}
+			if err != nil {
 				e.cfg.Log.WithError(err).Warn("give back reserved addresses, trying again later")
 			}
 		}
@@ -43,14 +47,15 @@ func (e *Engine) sweepReserved(ctx context.Context) {
 }
 
 // staleReservations returns which reservations have been seen since when, and those
-// that have been for too long.
-func (e *Engine) staleReservations(seen map[reservation]time.Time, now time.Time) (next map[reservation]time.Time, stale []reservation) {
+// that have been for too long. What the manager of a swarm holds in the networks holders
+// is none.
+func (e *Engine) staleReservations(seen map[reservation]time.Time, now time.Time, holders map[string]bool) (next map[reservation]time.Time, stale []reservation) {
 	m := e.model
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	next = map[reservation]time.Time{}
 	for k, r := range m.addrs.base {
-		if !strings.HasPrefix(r.v.Owner, ownerReserved) {
+		if !strings.HasPrefix(r.v.Owner, ownerReserved) || r.v.Held && holders[k.net] {
 			continue
 		}
 		res := reservation{k, r.rev}

@@ -32,7 +32,7 @@ func TestSweep(t *testing.T) {
 	}
 	reserve() // 10.1.1.3, to be reserved anew
 	start := time.Now()
-	seen, stale := e.staleReservations(nil, start)
+	seen, stale := e.staleReservations(nil, start, nil)
 	if len(seen) != 2 || len(stale) != 0 {
 		t.Fatalf("at first %d reservations are seen, %d are stale", len(seen), len(stale))
 	}
@@ -42,11 +42,11 @@ func TestSweep(t *testing.T) {
 	if got := reserve(); got != "10.1.1.3/24" {
 		t.Fatalf("reserved %s", got)
 	}
-	seen, stale = e.staleReservations(seen, start.Add(reservedFor-time.Second))
+	seen, stale = e.staleReservations(seen, start.Add(reservedFor-time.Second), nil)
 	if len(seen) != 2 || len(stale) != 0 {
 		t.Errorf("before the time is over %d reservations are seen, %d are stale", len(seen), len(stale))
 	}
-	_, stale = e.staleReservations(seen, start.Add(reservedFor))
+	_, stale = e.staleReservations(seen, start.Add(reservedFor), nil)
 	if len(stale) != 1 || stale[0].what != "10.1.1.1" {
 		t.Fatalf("stale: %v", stale)
 	}

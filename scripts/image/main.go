@@ -1,7 +1,7 @@
 // Command image makes the container image of Contiv from what make build has built and
 // from programs of this machine, with neither a container engine nor a registry. It writes
 // an archive for docker load and ctr images import, or with -rootfs a tar archive of the
-// root file system alone.
+// root file system alone, with -plugin the directory that docker plugin create takes.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/contiv/netplugin/install/image"
+	"github.com/contiv/netplugin/install/plugin"
 )
 
 func main() {
@@ -20,8 +21,18 @@ func main() {
 	name := flag.String("name", image.Name, "`name` of the image")
 	out := flag.String("o", "dist/contiv-netplugin.tar", "`file` to write; - for standard output")
 	rootfs := flag.Bool("rootfs", false, "write the root file system alone")
+	pluginDir := flag.String("plugin", "", "`directory` to write the managed plugin of the Docker Engine to, instead")
 	flag.Parse()
-	if err := run(*bin, *name, *out, *rootfs); err != nil {
+	if *pluginDir != "" {
+		end(plugin.Write(*bin, *pluginDir))
+		return
+	}
+	end(run(*bin, *name, *out, *rootfs))
+}
+
+// end ends the program if there is an error.
+func end(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}

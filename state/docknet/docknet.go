@@ -212,10 +212,16 @@ func subnet(ip string, bits uint, gateway string) (dockerd.Subnet, bool) {
 	return dockerd.Subnet{Prefix: p, Gateway: gw}, true
 }
 
+// SameDriver reports whether two names are those of the same driver: a managed plugin of
+// tag latest may be named without it.
+func SameDriver(a, b string) bool {
+	return strings.TrimSuffix(a, ":latest") == strings.TrimSuffix(b, ":latest")
+}
+
 // Same reports whether an Engine's network is what is wanted. An Engine that was given
 // no gateway may show one of its own.
 func Same(want, have dockerd.Network) bool {
-	if want.Driver != have.Driver || want.IPAMDriver != have.IPAMDriver || want.IPv6 != have.IPv6 ||
+	if !SameDriver(want.Driver, have.Driver) || !SameDriver(want.IPAMDriver, have.IPAMDriver) || want.IPv6 != have.IPv6 ||
 		!maps.Equal(want.Options, have.Options) || !maps.Equal(want.IPAMOptions, have.IPAMOptions) || len(want.Subnets) != len(have.Subnets) {
 		return false
 	}

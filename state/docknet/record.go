@@ -27,6 +27,9 @@ type Record struct {
 	IPv6 bool `json:"ipv6,omitempty"`
 	// Internal is set for a docker network without a way out.
 	Internal bool `json:"internal,omitempty"`
+	// Freed is set for a docker network of a swarm that is gone, while the network that was
+	// made for it has endpoints yet.
+	Freed bool `json:"freed,omitempty"`
 }
 
 // NewRecord makes the record of a docker network with an id.

@@ -28,6 +28,9 @@ type AllocAddressRequest struct {
 	NetworkID            string // <net>.<tenant>, <net>:<group>.<tenant>, or empty
 	AddressPool          string // CIDR, optionally :<tenant>
 	PreferredIPv4Address string
+	// Held is set by the manager of a swarm, which keeps the address until it gives it
+	// back, whatever becomes of endpoints. It may ask for what it holds already.
+	Held bool `json:",omitempty"`
 }
 
 // AllocAddressResponse repeats NetworkID; IPv4Address carries either family, as CIDR.
@@ -40,6 +43,10 @@ type AllocAddressResponse struct {
 type ReleaseAddressRequest struct {
 	NetworkID   string // everything from a '|' on is ignored
 	IPv4Address string
+	// Held, without an address, says that the manager of a swarm begins anew: it holds no
+	// address of the network until it asks for it again. With Gone it will ask for none: its
+	// docker network has been removed.
+	Held, Gone bool `json:",omitempty"`
 }
 
 // ReleaseAddressResponse is the answer; Status is "success".

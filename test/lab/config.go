@@ -38,6 +38,8 @@ type Config struct {
 	SharedDocker bool `json:"sharedDocker,omitempty"`
 	// Relay puts netplugin docker-relay between the Engines and the agents.
 	Relay bool `json:"relay,omitempty"`
+	// Managed has the Engines run the agents, as managed plugins.
+	Managed bool `json:"managed,omitempty"`
 	// Takeover gives the interface of the control network to the VLANs, as on hosts that
 	// have one interface only; with netmode vlan.
 	Takeover bool `json:"takeover,omitempty"`
@@ -52,7 +54,7 @@ type Config struct {
 	BGPPassword string `json:"bgpPassword,omitempty"`
 	// LogLevel of netmaster and netplugin; default INFO.
 	LogLevel string `json:"logLevel"`
-	// Timeout bounds the wait for all daemons together; default one minute.
+	// Timeout bounds the wait for all daemons together; default one minute, five with Kubernetes or managed plugins.
 	Timeout time.Duration `json:"-"`
 	// Progress gets one line for each step; nil for none.
 	Progress io.Writer `json:"-"`
@@ -91,7 +93,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = time.Minute
-		if c.Kubernetes {
+		if c.Kubernetes || c.Managed {
 			c.Timeout = 5 * time.Minute
 		}
 	}
@@ -126,6 +128,8 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("containerd is for a cluster of Kubernetes")
 	case c.SharedDocker && (c.Docker != DockerPacked || c.Store != StoreEtcd):
 		return invalid("shared docker networks need docker %s and store %s", DockerPacked, StoreEtcd)
+	case c.Managed && (c.Docker == DockerNone || c.Relay || c.Mode != "docker" && c.Mode != "swarm-mode"):
+		return invalid("managed plugins need a Docker Engine, mode docker or swarm-mode, and no relay")
 	case c.Takeover && c.NetMode != "vlan":
 		return invalid("takeover needs netmode vlan")
 	case c.Dir == "":

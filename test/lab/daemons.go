@@ -52,7 +52,7 @@ func (h *Host) Daemons() []string {
 	if c.Kubernetes && h.Number == 1 {
 		list = append(list, controlPlane()...)
 	}
-	if !c.Bare {
+	if !c.Bare && !c.Managed {
 		list = append(list, netplugin)
 	}
 	if c.Kubernetes {

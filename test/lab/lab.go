@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/contiv/netplugin/install/plugin"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -43,6 +44,11 @@ func Up(ctx context.Context, c Config) (*Lab, error) {
 	if c.Kubernetes {
 		if l.keys, err = newKubeKeys(); err != nil {
 			return nil, fmt.Errorf("keys of Kubernetes: %w", err)
+		}
+	}
+	if c.Managed {
+		if err := plugin.Write(c.Bin, l.PluginDir()); err != nil {
+			return nil, err
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, errs.New(errs.Timeout, "the lab was not up after %s", c.Timeout))
@@ -120,7 +126,7 @@ func Down(ctx context.Context, dir string) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if err := removeCgroups(cgroupOf(dir)); err != nil {
+	if err := errors.Join(removeCgroups(cgroupOf(dir)), removePluginCgroups(dir, "*")); err != nil {
 		return err
 	}
 	_, err = os.Stat(filepath.Join(dir, labFile))

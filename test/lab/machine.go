@@ -50,6 +50,9 @@ func (l *Lab) startHost(ctx context.Context, h *Host) error {
 			return err
 		}
 	}
+	if l.cfg.Managed {
+		return h.installPlugin(ctx)
+	}
 	return nil
 }
 

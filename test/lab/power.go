@@ -25,7 +25,7 @@ func (l *Lab) PowerOff(ctx context.Context, host string) error {
 	if err := l.unplug(h); err != nil {
 		return err
 	}
-	return removeCgroups(l.cgroup() + "/" + h.Name)
+	return errors.Join(removeCgroups(l.cgroup()+"/"+h.Name), removePluginCgroups(l.cfg.Dir, h.Name))
 }
 
 // PowerOn starts a host that is off and returns when the named daemons are ready, which

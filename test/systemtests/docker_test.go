@@ -95,10 +95,16 @@ func (c dockers) eventually(what string, ok func() bool) {
 // networks waits until a host's Engine has exactly these networks of Contiv.
 func (c dockers) networks(host string, want ...string) {
 	c.t.Helper()
+	c.networksOf("netplugin", host, want...)
+}
+
+// networksOf does so for the networks of a driver.
+func (c dockers) networksOf(driver, host string, want ...string) {
+	c.t.Helper()
 	slices.Sort(want)
 	var got []string
 	for deadline := time.Now().Add(dockerPatience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		got = strings.Fields(c.docker(host, "network", "ls", "--filter", "driver=netplugin", "--format", "{{.Name}}"))
+		got = strings.Fields(c.docker(host, "network", "ls", "--filter", "driver="+driver, "--format", "{{.Name}}"))
 		slices.Sort(got)
 		if slices.Equal(got, want) {
 			return

@@ -171,6 +171,18 @@ func (c *Client) RemoveNetwork(ctx context.Context, id string) error {
 	return nil
 }
 
+// PluginName returns the reference under which a managed plugin was installed, such as
+// contiv/v2plugin:latest: networks have it as their driver.
+func (c *Client) PluginName(ctx context.Context, id string) (string, error) {
+	ctx, cancel := within(ctx, toRead)
+	defer cancel()
+	res, err := c.api.PluginInspect(ctx, id, client.PluginInspectOptions{})
+	if err != nil {
+		return "", explain(ctx, "plugin "+id, err)
+	}
+	return res.Plugin.Name, nil
+}
+
 // Containers lists the containers that run.
 func (c *Client) Containers(ctx context.Context) ([]Container, error) {
 	ctx, cancel := within(ctx, toRead)

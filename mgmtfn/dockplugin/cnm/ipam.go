@@ -31,6 +31,10 @@ type RequestPoolResponse struct {
 // ReleasePoolRequest says that a subnet is not needed any more.
 type ReleasePoolRequest struct{ PoolID string }
 
+// OptionSerial is given by the manager of a swarm, which hands out addresses to tasks; the
+// node that runs a task asks for the task's address without it.
+const OptionSerial = "com.docker.network.ipam.serial"
+
 // OptionAddressType says what an address is for; AddressTypeGateway: for the gateway.
 const (
 	OptionAddressType  = "RequestAddressType"

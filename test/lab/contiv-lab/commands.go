@@ -90,6 +90,8 @@ func upCommand(bin string) *cli.Command {
 			&cli.StringFlag{Name: "dns", Usage: "on, off or auto: whether netplugin answers name queries; by default as it does by itself"},
 			&cli.StringFlag{Name: "store", Value: lab.StoreEmbedded, Usage: "embedded, or etcd or consul for a separate one"},
 			&cli.StringFlag{Name: "docker", Usage: "a Docker Engine on every host: 20 (the distribution's) or 28 (run make dockerd first)"},
+			&cli.BoolFlag{Name: "managed", Usage: "with --docker: the Engines run netplugin as a managed plugin"},
+			&cli.StringFlag{Name: "mode", Usage: "plugin mode of the daemons: kubernetes, docker or swarm-mode; by default docker with --docker, else kubernetes"},
 			&cli.StringFlag{Name: "bin", Value: bin, Usage: "directory of the binaries"},
 			&cli.StringFlag{Name: "log-level", Value: "INFO", Usage: "of netmaster and netplugin"},
 			&cli.BoolFlag{Name: "kubernetes", Usage: "make the hosts a cluster of Kubernetes, with its control plane on host1 (run make kubernetes first)"},
@@ -105,7 +107,8 @@ func upCommand(bin string) *cli.Command {
 			began := time.Now()
 			_, err := lab.Up(ctx, lab.Config{
 				Dir: c.String("dir"), Bin: c.String("bin"), Hosts: c.Int("hosts"), Masters: c.Int("masters"),
-				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"), Relay: c.String("docker") != "",
+				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"), Relay: c.String("docker") != "" && !c.Bool("managed"),
+				Mode: c.String("mode"), Managed: c.Bool("managed"),
 				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), Containerd: c.StringSlice("containerd"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"),
 				Progress: os.Stderr,
 			})

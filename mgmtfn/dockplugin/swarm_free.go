@@ -1,0 +1,88 @@
+package dockplugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// freeNetwork undoes allocateNetwork; what is gone is no error. The swarm does not ask
+// again when it fails, and its last tasks may be running yet: what cannot be removed now
+// is removed by whichever agent can.
+func (s *Server) freeNetwork(ctx context.Context, req cnm.NetworkRequest) (cnm.Empty, error) {
+	if !s.cfg.Swarm {
+		return cnm.Empty{}, nil
+	}
+	r, ok := s.dir.sharedBy(req.NetworkID)
+	if !ok {
+		return cnm.Empty{}, nil
+	}
+	r.Freed = true
+	value, err := json.Marshal(r)
+	if err != nil {
+		return cnm.Empty{}, err
+	}
+	if err := s.commit(ctx, objdb.Put(docknet.Root+r.ID, value)); err != nil {
+		return cnm.Empty{}, fmt.Errorf("note that docker network %.12s is gone: %w", req.NetworkID, err)
+	}
+	if err := s.finishFree(ctx, r); err != nil {
+		s.cfg.Log.WithError(err).WithField("docknet", req.NetworkID).Warn("what a docker network stood for is removed later")
+		s.engine.wake()
+	}
+	return cnm.Empty{}, nil
+}
+
+// letGo says that the manager holds none of the addresses of a docker network: none that
+// it does not ask for again, or, with its network gone, none at all.
+func (s *Server) letGo(ctx context.Context, p docknet.Place, gone bool) error {
+	err := s.cfg.Master.ReleaseAddress(ctx, masterapi.ReleaseAddressRequest{NetworkID: ownerOf(p), Held: true, Gone: gone})
+	if errs.Is(err, errs.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// finishFree removes the network that was made for a docker network that is gone, then
+// the record.
+func (s *Server) finishFree(ctx context.Context, r docknet.Record) error {
+	if err := s.letGo(ctx, r.Place(), true); err != nil {
+		return err
+	}
+	if r.NetworkName == r.DocknetUUID {
+		err := s.cfg.Master.DeleteNetwork(ctx, r.TenantName+":"+r.NetworkName)
+		if err != nil && !errs.Is(err, errs.NotFound) {
+			return err
+		}
+	}
+	value, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	key := docknet.Root + r.ID
+	_, err = s.cfg.Store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{objdb.HasValue(key, value)}, Then: []objdb.Op{objdb.Delete(key)}})
+	if err != nil && !errs.Is(err, errs.Conflict) { // in conflict there is another docker network for the place
+		return fmt.Errorf("forget docker network %.12s: %w", r.DocknetUUID, err)
+	}
+	return nil
+}
+
+// finishFreed does so for all that are left.
+func (s *Server) finishFreed(ctx context.Context) error {
+	var failed []error
+	for _, r := range s.dir.freed() {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		err := s.finishFree(ctx, r)
+		cancel()
+		if err != nil && !errs.Is(err, errs.InUse) { // the end of a container wakes us
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
