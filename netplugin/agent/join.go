@@ -67,45 +67,21 @@ func (a *Agent) forgetMissing(batch objdb.Batch) {
 	for _, ev := range batch.Events {
 		present[ev.KV.Key] = struct{}{}
 	}
-	missing := func(prefix, id string) bool { _, ok := present[prefix+id]; return !ok }
-	for id := range a.endpoints {
-		if missing(state.EndpointRoot, id) {
-			a.removeEndpoint(id)
-		}
-	}
-	for id := range a.networks {
-		if missing(state.NetworkRoot, id) {
-			a.removeNetwork(id)
-		}
-	}
-	for id := range a.hosts {
-		if missing(state.HostRoot, id) {
-			a.removeHost(id)
-		}
-	}
-	for id := range a.groups {
-		if missing(state.GroupRoot, id) {
-			a.removeGroup(id)
-		}
-	}
-	for id := range a.rules {
-		if missing(state.PolicyRuleRoot, id) {
-			a.removeRule(id)
-		}
-	}
-	for id := range a.services.records {
-		if missing(state.ServiceLBRoot, id) {
-			a.removeService(id)
-		}
-	}
-	for id := range a.services.lists {
-		if missing(state.ProviderRoot, id) {
-			a.removeProviders(id)
-		}
-	}
-	for host := range a.links {
-		if missing(state.BgpRoot, host) {
-			a.removeBgp(host)
+	forget(present, state.EndpointRoot, a.endpoints, a.removeEndpoint)
+	forget(present, state.NetworkRoot, a.networks, a.removeNetwork)
+	forget(present, state.HostRoot, a.hosts, a.removeHost)
+	forget(present, state.GroupRoot, a.groups, a.removeGroup)
+	forget(present, state.PolicyRuleRoot, a.rules, a.removeRule)
+	forget(present, state.ServiceLBRoot, a.services.records, a.removeService)
+	forget(present, state.ProviderRoot, a.services.lists, a.removeProviders)
+	forget(present, state.BgpRoot, a.links, a.removeBgp)
+}
+
+// forget removes what is known of one kind, by id, and has no key among those present.
+func forget[V any](present map[string]struct{}, prefix string, known map[string]V, remove func(id string)) {
+	for id := range known {
+		if _, ok := present[prefix+id]; !ok {
+			remove(id)
 		}
 	}
 }
