@@ -14,8 +14,8 @@ import (
 // three keys created. Every commit is on the disk when it returns.
 func BenchmarkCommit(b *testing.B) {
 	p := newProcess(b)
-	p.start(b)
-	store := connect(b, consul.Config{Endpoints: []string{p.url()}})
+	p.Start(b)
+	store := connect(b, consul.Config{Endpoints: []string{p.URL()}})
 	if _, err := store.Commit(b.Context(), objdb.Txn{Then: []objdb.Op{objdb.Put("/lock", nil)}}); err != nil {
 		b.Fatal(err)
 	}

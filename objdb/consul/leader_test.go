@@ -22,8 +22,8 @@ func TestElection(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	p := newProcess(t)
-	p.start(t)
-	cfg := consul.Config{Endpoints: []string{p.url()}}
+	p.Start(t)
+	cfg := consul.Config{Endpoints: []string{p.URL()}}
 	stores := []*consul.Store{connect(t, cfg), connect(t, cfg), connect(t, cfg)}
 	write := func(l objdb.Leadership) error {
 		_, err := stores[2].Commit(ctx, objdb.Txn{If: []objdb.Cmp{l.Fence()}, Then: []objdb.Op{objdb.Put("/contiv.io/written", nil)}})
@@ -100,8 +100,8 @@ func TestRegistry(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	p := newProcess(t)
-	p.start(t)
-	cfg := consul.Config{Endpoints: []string{p.url()}}
+	p.Start(t)
+	cfg := consul.Config{Endpoints: []string{p.URL()}}
 	before, s := connect(t, cfg), connect(t, cfg)
 	watch := objdb.WatchServices(ctx, s, "netmaster")
 	until := func(roles ...string) {

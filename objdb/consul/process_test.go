@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/consul"
 	"github.com/contiv/netplugin/objdb/internal/servertest"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
@@ -40,10 +40,10 @@ func newProcess(t testing.TB) *process {
 	return p
 }
 
-func (p *process) url() string { return p.scheme + "://127.0.0.1:" + p.http }
+func (p *process) URL() string { return p.scheme + "://127.0.0.1:" + p.http }
 
-// start starts the server, alone in its cluster. It does not wait.
-func (p *process) start(t testing.TB) {
+// Start starts the server, alone in its cluster. It does not wait.
+func (p *process) Start(t testing.TB) {
 	t.Helper()
 	ports := fmt.Sprintf("%s = %s\nserver = %s\nserf_lan = %s\n", p.scheme, p.http, p.rpc, p.serf)
 	if p.scheme == "https" {
@@ -70,7 +70,7 @@ ports {
 `, filepath.Join(p.dir, "data"), ports, p.extra), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.Start(t, p.binary, "agent", "-config-file", config)
+	p.Process.Start(t, p.binary, "agent", "-config-file", config)
 }
 
 // connect makes a Store that is closed with the test.
@@ -88,5 +88,26 @@ func connect(t testing.TB, cfg consul.Config) *consul.Store {
 	return s
 }
 
-// patience is how long a test waits for what must happen before it fails.
-const patience = 60 * time.Second
+func (p *process) Wipe(t testing.TB) {
+	if err := os.RemoveAll(filepath.Join(p.dir, "data")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *process) Move(t testing.TB) (back func()) {
+	old := p.http
+	p.http = netxtest.FreePort(t)
+	return func() { p.http = old }
+}
+
+var backend = servertest.Backend{
+	Server:   func(t testing.TB) servertest.Server { return newProcess(t) },
+	Connect:  func(t testing.TB, url string) objdb.Store { return connect(t, consul.Config{Endpoints: []string{url}}) },
+	Parallel: true,
+}
+
+// What tests share under shorter names.
+const (
+	patience = servertest.Patience
+	root     = servertest.Root
+)

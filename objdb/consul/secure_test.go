@@ -44,10 +44,10 @@ acl {
   default_policy = "deny"
   tokens { initial_management = %q }
 }`, a.File("ca.pem"), a.File("server.pem"), a.File("server.key"), management)
-	p.start(t)
+	p.Start(t)
 
 	s := &secured{p: p, good: consul.Config{
-		Endpoints: []string{p.url()}, Token: management, CA: a.File("ca.pem"), Cert: a.File("client.pem"), Key: a.File("client.key"),
+		Endpoints: []string{p.URL()}, Token: management, CA: a.File("ca.pem"), Cert: a.File("client.pem"), Key: a.File("client.key"),
 	}}
 	// The first request waits until there is a leader, which makes the token.
 	for connect(t, s.good).Health(ctx) != nil {
@@ -57,7 +57,7 @@ acl {
 		time.Sleep(100 * time.Millisecond)
 	}
 	raw, err := api.NewClient(&api.Config{
-		Address: p.url(), Token: management,
+		Address: p.URL(), Token: management,
 		TLSConfig: api.TLSConfig{CAFile: s.good.CA, CertFile: s.good.Cert, KeyFile: s.good.Key},
 	})
 	if err != nil {

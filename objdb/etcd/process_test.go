@@ -1,10 +1,11 @@
 package etcd_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
+	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/etcd"
 	"github.com/contiv/netplugin/objdb/internal/servertest"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
@@ -18,7 +19,7 @@ type process struct {
 	args              []string
 }
 
-func newProcess(t *testing.T, args ...string) *process {
+func newProcess(t testing.TB, args ...string) *process {
 	t.Helper()
 	return &process{
 		Process: servertest.NewProcess(t, "etcd"), dir: filepath.Join(t.TempDir(), "data"),
@@ -26,12 +27,12 @@ func newProcess(t *testing.T, args ...string) *process {
 	}
 }
 
-func (p *process) url() string { return p.scheme + "://" + p.client }
+func (p *process) URL() string { return p.scheme + "://" + p.client }
 
-func (p *process) start(t *testing.T) {
+func (p *process) Start(t testing.TB) {
 	t.Helper()
-	p.Start(t, "etcd", append([]string{
-		"--data-dir", p.dir, "--listen-client-urls", p.url(), "--advertise-client-urls", p.url(),
+	p.Process.Start(t, "etcd", append([]string{
+		"--data-dir", p.dir, "--listen-client-urls", p.URL(), "--advertise-client-urls", p.URL(),
 		"--listen-peer-urls", "http://" + p.peer, "--initial-advertise-peer-urls", "http://" + p.peer,
 		"--initial-cluster", "default=http://" + p.peer, "--logger", "zap", "--log-level", "error",
 		"--heartbeat-interval", "10", "--election-timeout", "100",
@@ -39,7 +40,7 @@ func (p *process) start(t *testing.T) {
 }
 
 // connect makes a Store that is closed with the test.
-func connect(t *testing.T, cfg etcd.Config) *etcd.Store {
+func connect(t testing.TB, cfg etcd.Config) *etcd.Store {
 	t.Helper()
 	s, err := etcd.New(cfg)
 	if err != nil {
@@ -53,5 +54,25 @@ func connect(t *testing.T, cfg etcd.Config) *etcd.Store {
 	return s
 }
 
-// patience is how long a test waits for what must happen before it fails.
-const patience = 40 * time.Second
+func (p *process) Wipe(t testing.TB) {
+	if err := os.RemoveAll(p.dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *process) Move(t testing.TB) (back func()) {
+	old := p.client
+	p.client = netxtest.FreeAddress(t)
+	return func() { p.client = old }
+}
+
+var backend = servertest.Backend{
+	Server:  func(t testing.TB) servertest.Server { return newProcess(t) },
+	Connect: func(t testing.TB, url string) objdb.Store { return connect(t, etcd.Config{Endpoints: []string{url}}) },
+}
+
+// What tests share under shorter names.
+const (
+	patience = servertest.Patience
+	root     = servertest.Root
+)

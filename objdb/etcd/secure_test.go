@@ -23,9 +23,9 @@ func TestTLS(t *testing.T) {
 	a.Issue(t, "client", "client", valid)
 	p := newProcess(t, "--client-cert-auth", "--trusted-ca-file", a.File("ca.pem"), "--cert-file", a.File("server.pem"), "--key-file", a.File("server.key"))
 	p.scheme = "https"
-	p.start(t)
+	p.Start(t)
 
-	good := etcd.Config{Endpoints: []string{p.url()}, CA: a.File("ca.pem"), Cert: a.File("client.pem"), Key: a.File("client.key")}
+	good := etcd.Config{Endpoints: []string{p.URL()}, CA: a.File("ca.pem"), Cert: a.File("client.pem"), Key: a.File("client.key")}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := connect(t, good).Health(ctx); err != nil {
@@ -58,8 +58,8 @@ func TestRotation(t *testing.T) {
 	a.Issue(t, "client", "client", valid.Add(-61*time.Minute))
 	p := newProcess(t, "--client-cert-auth", "--trusted-ca-file", a.File("ca.pem"), "--cert-file", a.File("server.pem"), "--key-file", a.File("server.key"))
 	p.scheme = "https"
-	p.start(t)
-	s := connect(t, etcd.Config{Endpoints: []string{p.url()}, CA: a.File("ca.pem"), Cert: a.File("client.pem"), Key: a.File("client.key")})
+	p.Start(t)
+	s := connect(t, etcd.Config{Endpoints: []string{p.URL()}, CA: a.File("ca.pem"), Cert: a.File("client.pem"), Key: a.File("client.key")})
 	short, stop := context.WithTimeout(ctx, 2*time.Second)
 	defer stop()
 	if err := s.Health(short); err == nil {
@@ -76,12 +76,12 @@ func TestUser(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	p := newProcess(t)
-	early := connect(t, etcd.Config{Endpoints: []string{p.url()}, User: "root", Password: "secret"})
-	p.start(t)
+	early := connect(t, etcd.Config{Endpoints: []string{p.URL()}, User: "root", Password: "secret"})
+	p.Start(t)
 	if err := early.Health(ctx); err != nil {
 		t.Errorf("with a password that nobody asks for: %v", err)
 	}
-	raw, err := clientv3.NewFromURL(p.url())
+	raw, err := clientv3.NewFromURL(p.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestUser(t *testing.T) {
 	if _, err := early.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put("/early", nil)}}); err != nil {
 		t.Errorf("with the password, connected before it was needed: %v", err)
 	}
-	s := connect(t, etcd.Config{Endpoints: []string{p.url()}, User: "root", Password: "secret"})
+	s := connect(t, etcd.Config{Endpoints: []string{p.URL()}, User: "root", Password: "secret"})
 	if _, err := s.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put("/a", nil)}}); err != nil {
 		t.Errorf("with the password: %v", err)
 	}
@@ -115,7 +115,7 @@ func TestUser(t *testing.T) {
 		t.Error(err)
 	}
 	p.Stop(t, syscall.SIGTERM) // forgets the tokens it has given out
-	p.start(t)
+	p.Start(t)
 	if _, err := s.Get(ctx, "/a"); err != nil {
 		t.Errorf("with a token that was forgotten: %v", err)
 	}
@@ -133,8 +133,8 @@ func TestUser(t *testing.T) {
 		}
 	}
 	for name, cfg := range map[string]etcd.Config{
-		"no user":        {Endpoints: []string{p.url()}},
-		"wrong password": {Endpoints: []string{p.url()}, User: "root", Password: "guess"},
+		"no user":        {Endpoints: []string{p.URL()}},
+		"wrong password": {Endpoints: []string{p.URL()}, User: "root", Password: "guess"},
 	} {
 		_, err := connect(t, cfg).Get(ctx, "/a")
 		if !errs.Is(err, errs.Invalid) {
@@ -148,8 +148,8 @@ func TestOneEndpointOfTwo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	p := newProcess(t)
-	p.start(t)
-	s := connect(t, etcd.Config{Endpoints: []string{"http://" + netxtest.FreeAddress(t), p.url(), "http://" + netxtest.FreeAddress(t)}})
+	p.Start(t)
+	s := connect(t, etcd.Config{Endpoints: []string{"http://" + netxtest.FreeAddress(t), p.URL(), "http://" + netxtest.FreeAddress(t)}})
 	for range 20 {
 		if _, err := s.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put("/a", nil)}}); err != nil {
 			t.Fatal(err)
