@@ -49,7 +49,7 @@ fuzz: ## fuzz every target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)
 
 bench: deps consul build ## run the benchmarks
-	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 60m $(PACKAGES)
+	$(GO) test -run '^$$' -bench . -benchmem $$($(CLUSTER) && echo -tags kubernetes) -p 1 -timeout 60m $(PACKAGES)
 
 demo: deps build ## bring up three hosts and show containers talking across them
 	scripts/demo
@@ -59,9 +59,9 @@ demo-down: ## remove what make demo made
 
 lint: ## vet, staticcheck, gofumpt, the project's own rules
 	$(GO) vet ./...
-	$(GO) vet -tags kubernetes ./test/kubernetes
+	$(GO) vet -tags kubernetes ./test/kubernetes ./test/bench
 	$(GO) tool staticcheck ./...
-	$(GO) tool staticcheck -tags kubernetes ./test/kubernetes
+	$(GO) tool staticcheck -tags kubernetes ./test/kubernetes ./test/bench
 	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
 	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/containerd scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
