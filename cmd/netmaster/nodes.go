@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 
 	"github.com/sirupsen/logrus"
@@ -30,10 +32,13 @@ func (o *options) nodes(log logrus.FieldLogger) (*kubeapi.Nodes, error) {
 		return nil, nil
 	}
 	cfg, err := kubeapi.Load(o.kubeConfig)
-	if err != nil {
-		return nil, err
+	if _, missing := os.Stat(o.kubeConfig); err != nil && !errors.Is(missing, os.ErrNotExist) {
+		return nil, err // what somebody has configured
 	}
-	if cfg == nil {
+	if cfg == nil { // or its pod has no service account, as in earlier manifests
+		if err != nil {
+			log = log.WithError(err)
+		}
 		log.WithField("file", o.kubeConfig).Warn("no API server is configured; endpoints of deleted Nodes are kept for the grace")
 		return nil, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/contiv/netplugin/test/lab"
+	"github.com/contiv/netplugin/test/lab/labtest"
 	"github.com/contiv/netplugin/test/systemtests/leftovers"
 )
 
@@ -60,6 +61,7 @@ func newSession(t *testing.T) session {
 	if err := os.Symlink(self, filepath.Join(s.bin, "contiv-lab")); err != nil {
 		t.Fatal(err)
 	}
+	labtest.Tie(t, self, s.dir)
 	return s
 }
 
