@@ -137,6 +137,15 @@ func (s *Server) undo(place docknet.Place, name string) {
 // now it is told later.
 const masterShare = 3 * time.Second
 
+// share bounds what a removal asks of netmaster.
+func (s *Server) share(ctx context.Context) (context.Context, context.CancelFunc) {
+	share := masterShare
+	if s.pending.Len() > 0 {
+		share = 0 // it has been waited for already: containers go one after the other
+	}
+	return context.WithTimeout(ctx, share)
+}
+
 // remove takes an endpoint down: its port, and its record at netmaster.
 func (s *Server) remove(ctx context.Context, place docknet.Place, name string) error {
 	id := state.EndpointID(place.NetworkID(), name)
@@ -151,11 +160,7 @@ func (s *Server) remove(ctx context.Context, place docknet.Place, name string) e
 	}
 	s.cfg.Agent.PortsChanged()
 	req := masterapi.DeleteEndpointRequest{TenantName: place.Tenant, NetworkName: place.Network, ServiceName: place.Group, EndpointID: name}
-	share := masterShare
-	if s.pending.Len() > 0 {
-		share = 0 // it has been waited for already: containers go one after the other
-	}
-	short, cancel := context.WithTimeout(ctx, share)
+	short, cancel := s.share(ctx)
 	defer cancel()
 	if err := s.cfg.Master.DeleteEndpoint(short, req); err != nil {
 		s.pending.Add(id, req)
@@ -240,7 +245,7 @@ func (s *Server) join(ctx context.Context, req cnm.JoinRequest) (cnm.JoinRespons
 		if at.EndpointID != id {
 			continue
 		}
-		if err := s.cfg.Ports.Realised(ctx, id); err != nil {
+		if err := s.forwards(ctx, id); err != nil {
 			return none, fmt.Errorf("endpoint %s: %w", id, err)
 		}
 		out := cnm.JoinResponse{InterfaceName: cnm.InterfaceName{SrcName: at.Port.Name, DstPrefix: "eth"}, StaticRoutes: []cnm.StaticRoute{}}
@@ -253,6 +258,23 @@ func (s *Server) join(ctx context.Context, req cnm.JoinRequest) (cnm.JoinRespons
 		return out, nil
 	}
 	return none, errs.New(errs.NotFound, "%s: %s has no port on host %s", msgFind, id, s.cfg.HostLabel)
+}
+
+// forwardsWithin bounds how long a container waits for the switch.
+const forwardsWithin = 8 * time.Second
+
+// forwards waits until the switch forwards for an endpoint. One that is slow, or away, is
+// not waited for longer than forwardsWithin: an Engine starts a container once, and the
+// flows come when they can.
+func (s *Server) forwards(ctx context.Context, id string) error {
+	short, cancel := context.WithTimeout(ctx, forwardsWithin)
+	defer cancel()
+	err := s.cfg.Ports.Realised(short, id)
+	if err == nil || ctx.Err() != nil || !errs.Is(err, errs.Timeout) && !errs.Is(err, errs.Unavailable) {
+		return err
+	}
+	s.cfg.Log.WithError(err).WithField("endpoint", id).Warn("a container starts before the switch forwards for it")
+	return nil
 }
 
 // text is an address, or nothing.

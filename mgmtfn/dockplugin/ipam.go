@@ -191,7 +191,9 @@ func (s *Server) releaseAddress(ctx context.Context, req cnm.ReleaseAddressReque
 	if s.given.giveBack(id.owner, a) {
 		return cnm.Empty{}, nil
 	}
-	err = s.cfg.Master.ReleaseAddress(ctx, masterapi.ReleaseAddressRequest{NetworkID: id.owner + "|" + s.addressPool(id), IPv4Address: a.String()})
+	short, cancel := s.share(ctx)
+	defer cancel()
+	err = s.cfg.Master.ReleaseAddress(short, masterapi.ReleaseAddressRequest{NetworkID: id.owner + "|" + s.addressPool(id), IPv4Address: a.String()})
 	if errs.Is(err, errs.NotFound) {
 		err = nil
 	}

@@ -292,11 +292,6 @@ func (r *randomUser) create(host string, do func(...string) operation) operation
 	return do(append(args, lab.Image, "sh", "-c", idle)...)
 }
 
-// reach is a script that succeeds when an address answers, within half a minute.
-func reach(address string) string {
-	return "timeout 30 sh -c 'until ping -c 1 -W 1 " + address + "; do :; done'"
-}
-
 // fails turns an operation round: it must not succeed.
 func fails(op operation) operation {
 	return operation{op.what, func() error {

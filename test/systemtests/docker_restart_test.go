@@ -86,7 +86,14 @@ func TestDockerRestarts(t *testing.T) {
 			for i := range containers {
 				started = append(started, fmt.Sprint("keep", i))
 			}
-			c.docker("host1", started...)
+			start := func() {
+				t.Helper()
+				c.eventually("containers can be started", func() bool {
+					_, err := c.try("host1", started...)
+					return err == nil
+				})
+			}
+			start()
 			running()
 
 			must(host.StopDaemon(t.Context(), "docker", syscall.SIGTERM))
@@ -98,7 +105,7 @@ func TestDockerRestarts(t *testing.T) {
 			}()
 			restart("back after 3 s")
 			must(<-back)
-			c.docker("host1", started...) // those that could not wait
+			start() // those that could not wait
 			running()
 
 			must(host.StopDaemon(t.Context(), "docker", syscall.SIGTERM))
@@ -106,7 +113,7 @@ func TestDockerRestarts(t *testing.T) {
 			c.run("host1", "kill -STOP "+agent)
 			restart("hangs")
 			c.run("host1", "kill -CONT "+agent)
-			c.docker("host1", started...)
+			start()
 			running()
 
 			c.docker("host1", append([]string{"rm", "-f"}, started[1:]...)...)

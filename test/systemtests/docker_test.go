@@ -68,10 +68,15 @@ func (c dockers) address(host, name, network string) string {
 	return c.docker(host, "inspect", "-f", fmt.Sprintf("{{(index .NetworkSettings.Networks %q).IPAddress}}", network), name)
 }
 
+// reach is a script that succeeds when an address answers, within half a minute.
+func reach(address string) string {
+	return "timeout 30 sh -c 'until ping -c 1 -W 1 " + address + "; do :; done'"
+}
+
 func (c dockers) pings(host, from, to string) {
 	c.t.Helper()
-	if out, err := c.try(host, "exec", from, "ping", "-c", "3", "-w", "20", to); err != nil {
-		c.t.Errorf("%s on %s does not reach %s: %v\n%s", from, host, to, err, out)
+	if out, err := c.try(host, "exec", from, "sh", "-c", reach(to)); err != nil {
+		c.t.Errorf("%s on %s does not reach %s: %v\n%s", from, host, to, err, tail(out))
 	}
 }
 

@@ -270,12 +270,17 @@ func (c dockers) portDifferences(h *lab.Host, records map[string]state.Endpoint)
 // agree waits until there are no differences.
 func (c dockers) agree() {
 	c.t.Helper()
-	began := time.Now()
+	began, last := time.Now(), ""
 	for deadline := began.Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		all, reserved, err := c.differences()
+		took := time.Since(began).Round(time.Millisecond)
 		if err == nil && len(all) == 0 {
-			c.t.Logf("agreed after %s; reserved, and taken back later: %v", time.Since(began).Round(time.Millisecond), reserved)
+			c.t.Logf("agreed after %s; reserved, and taken back later: %v", took, reserved)
 			return
+		}
+		if text := strings.Join(all, "\n"); text != last {
+			last = text
+			c.t.Logf("after %s: %v\n%s", took, err, text)
 		}
 		if time.Now().After(deadline) {
 			c.t.Fatalf("no agreement: %v\n%s", err, strings.Join(all, "\n"))
