@@ -1,6 +1,7 @@
 package mesosplugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,7 +98,7 @@ func (s *Server) Handler() http.Handler {
 			for _, v := range req.Valid {
 				keep = append(keep, attachment.ID(v))
 			}
-			return nil, at.Keep(ctx, "", keep)
+			return nil, at.Keep(ctx, network(req), keep)
 		}},
 	} {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { s.handle(w, r, c.limit, c.serve) })
@@ -158,14 +159,15 @@ func read(body io.Reader) (mesosapi.Request, error) {
 	return req, &attachment.Failure{Step: attachment.StepRequest, Code: types.ErrIncompatibleCNIVersion, Err: err}
 }
 
+// network is the name of the CNI configuration that a request is about. A plugin of the
+// original does not say it, and works with one of that name only.
+func network(req mesosapi.Request) string { return cmp.Or(req.Network, mesosapi.DefaultNetwork) }
+
 // wanted is what a request asks for.
 func wanted(req mesosapi.Request) attachment.Request {
-	name := cni.ParseArgs(req.Args)[mesosapi.ArgTaskName]
-	if name == "" {
-		name = req.ContainerID
-	}
+	name := cmp.Or(cni.ParseArgs(req.Args)[mesosapi.ArgTaskName], req.ContainerID)
 	return attachment.Request{
-		ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, CommonName: name,
+		ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, CommonName: name, Config: network(req),
 		Place: attachment.Labelled(func(label string) string { return req.Labels[label] }),
 	}
 }

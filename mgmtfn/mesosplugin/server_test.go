@@ -246,6 +246,10 @@ func TestInterfacesOfAContainer(t *testing.T) {
 	if w.Counts() != "1 endpoints, 1 ports" {
 		t.Fatalf("left %s, expected what GC is told to leave", w.Counts())
 	}
+	expect(t, post(s, mesosapi.PathGC, `{"cni_version":"1.1.0","cni_network":"another"}`), http.StatusOK, "")
+	if w.Counts() != "1 endpoints, 1 ports" {
+		t.Fatalf("left %s after GC of another configuration", w.Counts())
+	}
 	expect(t, post(s, mesosapi.PathGC, `{"cni_version":"1.1.0"}`), http.StatusOK, "")
 	if w.Counts() != "0 endpoints, 0 ports" {
 		t.Errorf("left %s", w.Counts())

@@ -9,6 +9,9 @@ import "github.com/containernetworking/cni/pkg/types"
 // DefaultSocket is where the agent listens.
 const DefaultSocket = "/run/contiv/contiv-mesos.sock"
 
+// DefaultNetwork is the name of the CNI configuration where none is given.
+const DefaultNetwork = "netcontiv"
+
 // Paths of the calls; all are POSTs with Content-Type application/json. The original has
 // the first two.
 const (

@@ -24,8 +24,6 @@ const (
 	// oldVersion is the specification's of a configuration that names none: Mesos reads
 	// results of it.
 	oldVersion = "0.2.0"
-	// defaultNetwork is what the original has the network called.
-	defaultNetwork = "netcontiv"
 )
 
 // netConf is the network configuration. Unknown members are ignored.
@@ -96,7 +94,7 @@ func (c *netConf) labels(netns string) (map[string]string, error) {
 	if c.Args != nil || netns == "" {
 		return c.Args.labels(), nil
 	}
-	path := filepath.Join(filepath.Dir(netns), cmp.Or(c.Name, defaultNetwork), "network.conf")
+	path := filepath.Join(filepath.Dir(netns), cmp.Or(c.Name, mesosapi.DefaultNetwork), "network.conf")
 	raw, err := readFile(path)
 	if err != nil {
 		return c.Args.labels(), err
