@@ -156,7 +156,7 @@ func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 			return res, nil
 		}
 	}
-	a.undo(place, name)
+	a.undo(ctx, place, name)
 	return cni.Attached{}, err
 }
 

@@ -55,6 +55,22 @@ func TestDeleteWhileNetmasterIsAway(t *testing.T) {
 	<-done
 }
 
+// A runtime whose time is over is not kept waiting for a netmaster that does not answer.
+func TestAddWhoseTimeIsOver(t *testing.T) {
+	w := attachmenttest.New(t)
+	a := newAttacher(w)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.Fail(attachmenttest.Ready, ctx.Err())
+	req := container("c1", netxtest.Namespace(t))
+	if _, err := a.Add(ctx, req); err == nil {
+		t.Fatal("it was attached")
+	}
+	if w.Counts() != "1 endpoints, 0 ports" || a.pending.Len() != 1 {
+		t.Fatalf("left %s, %d deletions to be told of; expected the endpoint, and its deletion", w.Counts(), a.pending.Len())
+	}
+}
+
 func TestCollectRemovesLeftOvers(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)

@@ -60,26 +60,46 @@ func (a *Attacher) delete(ctx context.Context, containerID, ifName string) error
 	return nil
 }
 
-// undo leaves nothing of a failed attachment. The caller's time may be over, so it
-// takes its own; what netmaster cannot be told now, it is told later.
-func (a *Attacher) undo(place Place, name string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+// undo leaves nothing of a failed attachment. When the caller's time is over it waits for
+// nobody: netmaster, which may be why, is told in the background.
+func (a *Attacher) undo(caller context.Context, place Place, name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), 5*time.Second)
 	defer cancel()
-	if err := a.remove(ctx, place, name); err != nil {
+	take := a.remove
+	if caller.Err() != nil {
+		take = a.removeLater
+	}
+	if err := take(ctx, place, name); err != nil {
 		a.cfg.Log.WithError(err).WithField("endpoint", state.EndpointID(place.NetworkID(), name)).Warn("a failed attachment is removed later")
 	}
 }
 
-func (a *Attacher) remove(ctx context.Context, place Place, name string) error {
-	id := state.EndpointID(place.NetworkID(), name)
+// unplug takes an endpoint's port away, and returns what netmaster is to be told of it.
+func (a *Attacher) unplug(ctx context.Context, place Place, name string) (id string, req masterapi.DeleteEndpointRequest, err error) {
+	id = state.EndpointID(place.NetworkID(), name)
 	if err := a.cfg.Ports.Detach(ctx, id); err != nil {
-		return err
+		return id, req, err
 	}
 	a.portsChanged()
-	req := masterapi.DeleteEndpointRequest{TenantName: place.Tenant, NetworkName: place.Network, ServiceName: place.Group, EndpointID: name}
+	return id, masterapi.DeleteEndpointRequest{TenantName: place.Tenant, NetworkName: place.Network, ServiceName: place.Group, EndpointID: name}, nil
+}
+
+func (a *Attacher) removeLater(ctx context.Context, place Place, name string) error {
+	id, req, err := a.unplug(ctx, place, name)
+	if err == nil {
+		a.pending.Add(id, req)
+	}
+	return err
+}
+
+func (a *Attacher) remove(ctx context.Context, place Place, name string) error {
+	id, req, err := a.unplug(ctx, place, name)
+	if err != nil {
+		return err
+	}
 	short, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	err := a.cfg.Master.DeleteEndpoint(short, req)
+	err = a.cfg.Master.DeleteEndpoint(short, req)
 	if err == nil {
 		return nil
 	}
