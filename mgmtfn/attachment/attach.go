@@ -59,7 +59,11 @@ type Request struct {
 	Pod        Pod
 	CommonName string // the container's name in DNS; may be empty
 	Config     string // name of the CNI network configuration; empty without one
-	MTU        int    // 0: what the network carries
+	// Addresses that are wanted, at most one a family, with or without a prefix length, and
+	// the interface's; what is not said netmaster chooses.
+	Addresses []string
+	MAC       string
+	MTU       int // 0: what the network carries
 }
 
 // Config says what an attacher works with.
@@ -193,10 +197,14 @@ func (a *Attacher) reserve(ctx context.Context, req Request, place Place) (state
 
 	var rec state.Endpoint
 	var port drivers.Port
+	config := masterapi.ConfigEP{Container: name, Host: a.cfg.HostLabel, ServiceName: place.Group, MacAddress: req.MAC}
+	if err := wish(&config, req.Addresses); err != nil {
+		return state.Endpoint{}, drivers.Port{}, failed(StepRequest, err)
+	}
 	create := func(ctx context.Context) (err error) {
 		rec, err = a.cfg.Master.CreateEndpoint(ctx, masterapi.CreateEndpointRequest{
 			TenantName: place.Tenant, NetworkName: place.Network, ServiceName: place.Group, EndpointID: name, EPCommonName: req.CommonName,
-			ConfigEP: masterapi.ConfigEP{Container: name, Host: a.cfg.HostLabel, ServiceName: place.Group},
+			ConfigEP: config,
 		})
 		err = a.missing(err, place)
 		if err == nil && rec.HomingHost != a.cfg.HostLabel {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/contiv/netplugin/mgmtfn/attachment/attachmenttest"
+	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -26,5 +27,27 @@ func TestMissingPlaces(t *testing.T) {
 	}
 	if err := a.missing(nil, known); err != nil {
 		t.Errorf("error %v out of none", err)
+	}
+}
+
+func TestWish(t *testing.T) {
+	for _, c := range []struct {
+		addresses []string
+		v4, v6    string
+		fails     bool
+	}{
+		{},
+		{addresses: []string{"10.1.1.7"}, v4: "10.1.1.7"},
+		{addresses: []string{"2001:db8::7/64", "10.1.1.7/24"}, v4: "10.1.1.7", v6: "2001:db8::7"},
+		{addresses: []string{"::ffff:10.1.1.7"}, v4: "10.1.1.7"},
+		{addresses: []string{"10.1.1.7", "10.1.1.8/24"}, fails: true},
+		{addresses: []string{"10.1.1"}, fails: true},
+		{addresses: []string{""}, fails: true},
+	} {
+		var got masterapi.ConfigEP
+		err := wish(&got, c.addresses)
+		if (err != nil) != c.fails || !c.fails && (got.IPAddress != c.v4 || got.IPv6Address != c.v6) {
+			t.Errorf("%q: %+v, %v; expected %q and %q, an error: %v", c.addresses, got, err, c.v4, c.v6, c.fails)
+		}
 	}
 }

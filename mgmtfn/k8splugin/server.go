@@ -74,6 +74,9 @@ func wanted(req cniapi.PodRequest) attachment.Request {
 		ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, CommonName: req.Name, MTU: req.MTU, Config: req.Config,
 		Place: attachment.Place{Tenant: req.Tenant, Network: req.Network, Group: req.Group},
 	}
+	if c := req.RuntimeConfig; c != nil {
+		r.Addresses, r.MAC = c.IPs, c.MAC
+	}
 	if r.ContainerID == "" {
 		r.ContainerID = req.InfraContainerID
 	}

@@ -134,6 +134,29 @@ func TestCNILibrary(t *testing.T) {
 		}
 		r.has(0)
 	})
+	t.Run("addresses that the runtime wants", func(t *testing.T) {
+		r := r
+		r.t = t
+		list := r.conflist("chosen", "1.0.0", `{"type":"contivk8s","contiv":{"network":"net"},"capabilities":{"ips":true,"mac":true}}`)
+		one := r.container("chosen")
+		one.CapabilityArgs = map[string]any{"ips": []string{"20.1.1.77/24"}, "mac": "02:00:00:00:00:77"}
+		result := r.add(list, one)
+		if got := result.IPs[0].Address.String(); got != "20.1.1.77/24" || result.Interfaces[1].Mac != "02:00:00:00:00:77" {
+			t.Errorf("address %s, interfaces %+v", got, result.Interfaces)
+		}
+		if out := r.cluster.run(host.Name, "nsenter --net=/run/netns/chosen ip addr show eth0"); !strings.Contains(out, "20.1.1.77/24") || !strings.Contains(out, "02:00:00:00:00:77") {
+			t.Errorf("the interface is %s", out)
+		}
+		two := r.container("chosen-too")
+		two.CapabilityArgs = one.CapabilityArgs
+		if _, err := r.lib.AddNetworkList(t.Context(), list, two); err == nil || !strings.Contains(err.Error(), "20.1.1.77") {
+			t.Errorf("ADD of another container with that address: %v", err)
+		}
+		if err := r.lib.DelNetworkList(t.Context(), list, one); err != nil {
+			t.Errorf("DEL: %v", err)
+		}
+		r.has(0)
+	})
 	t.Run("collect what is left", func(t *testing.T) {
 		r := r
 		r.t = t

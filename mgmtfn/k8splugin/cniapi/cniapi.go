@@ -32,6 +32,15 @@ type PodRequest struct {
 	Network string `json:"CONTIV_NETWORK,omitempty"`
 	Group   string `json:"CONTIV_GROUP,omitempty"`
 	MTU     int    `json:"CONTIV_MTU,omitempty"` // 0: what the network carries
+	// RuntimeConfig is what the runtime wants by the capabilities of the configuration.
+	RuntimeConfig *RuntimeConfig `json:"RUNTIME_CONFIG,omitempty"`
+}
+
+// RuntimeConfig holds the well-known capabilities (conventions of the CNI specification)
+// that Contiv has.
+type RuntimeConfig struct {
+	IPs []string `json:"ips,omitempty"` // addresses, at most one a family; a prefix length is ignored
+	MAC string   `json:"mac,omitempty"`
 }
 
 // Route is a route of the container; an empty Gateway means on-link.

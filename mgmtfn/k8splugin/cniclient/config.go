@@ -20,6 +20,8 @@ type netConf struct {
 	Socket  string `json:"socket,omitempty"`  // of the agent
 	LogFile string `json:"logFile,omitempty"` // default /var/log/contivk8s.log
 	MTU     int    `json:"mtu,omitempty"`
+	// RuntimeConfig is there if the configuration declares its capabilities.
+	RuntimeConfig *cniapi.RuntimeConfig `json:"runtimeConfig,omitempty"`
 	// Contiv says where containers of this configuration belong.
 	Contiv struct {
 		Tenant  string `json:"tenant,omitempty"`
@@ -54,7 +56,7 @@ func (p *Plugin) parseConf(stdin []byte) (*netConf, error) {
 func (c *netConf) request(containerID, netns, ifName, cniArgs string) cniapi.PodRequest {
 	args := cni.ParseArgs(cniArgs)
 	return cniapi.PodRequest{
-		ContainerID: containerID, Netns: netns, IfName: ifName, MTU: c.MTU, Config: c.PluginConf.Name,
+		ContainerID: containerID, Netns: netns, IfName: ifName, MTU: c.MTU, Config: c.PluginConf.Name, RuntimeConfig: c.RuntimeConfig,
 		Name: args["K8S_POD_NAME"], Namespace: args["K8S_POD_NAMESPACE"], PodUID: args["K8S_POD_UID"],
 		InfraContainerID: cmp.Or(args["K8S_POD_INFRA_CONTAINER_ID"], containerID),
 		Tenant:           cmp.Or(args["CONTIV_TENANT"], c.Contiv.Tenant),

@@ -98,7 +98,7 @@ func canonical(t *testing.T, s string) any {
 func TestRequestSaysWhereToAttach(t *testing.T) {
 	a := newAgent(t)
 	a.reply = attached
-	args := a.args("1.0.0", `,"mtu":1400,"contiv":{"tenant":"blue","network":"net1","group":"web"},"future":{"x":1}`)
+	args := a.args("1.0.0", `,"mtu":1400,"runtimeConfig":{"ips":["10.1.1.7/24"],"mac":"02:00:00:00:00:07","portMappings":[]},"contiv":{"tenant":"blue","network":"net1","group":"web"},"future":{"x":1}`)
 	args.Args += ";CONTIV_GROUP=db"
 	if err := (&Plugin{Stdout: &bytes.Buffer{}}).Add(args); err != nil {
 		t.Fatal(err)
@@ -106,6 +106,7 @@ func TestRequestSaysWhereToAttach(t *testing.T) {
 	want := cniapi.PodRequest{
 		Name: "web-0", Namespace: "shop", InfraContainerID: "c1", Netns: "/run/netns/c1", IfName: "eth0", ContainerID: "c1", PodUID: "u", Config: "contiv-net",
 		Tenant: "blue", Network: "net1", Group: "db", MTU: 1400,
+		RuntimeConfig: &cniapi.RuntimeConfig{IPs: []string{"10.1.1.7/24"}, MAC: "02:00:00:00:00:07"},
 	}
 	if diff := cmp.Diff(want, a.req); diff != "" || a.path != cniapi.PathAddPod {
 		t.Errorf("%s (-want +got):\n%s", a.path, diff)
