@@ -3,6 +3,7 @@ package nodeproxy
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"os/exec"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/sirupsen/logrus"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/utils/netx/netxtest"
@@ -118,11 +120,21 @@ func TestProxySetsRight(t *testing.T) {
 		log.SetLevel(logrus.PanicLevel)
 		n := &node{health: newHealth(log), cfg: testConfig, log: log}
 		defer n.health.close()
-		services := []Service{examples["cluster"]}
-		all := compile(services[0])
+		wanted := func(names ...string) wish {
+			p := New(Config{Log: log})
+			for i, name := range names {
+				s := examples[name]
+				s.ID = fmt.Sprint("shop/", i)
+				p.Set(s)
+			}
+			p.Release()
+			all, _ := p.wanted()
+			return all
+		}
+		all := wanted("cluster")
 		realise := func(what string) {
 			t.Helper()
-			if err := n.realise(t.Context(), services, all); err != nil {
+			if err := n.realise(t.Context(), all); err != nil {
 				t.Fatal(what, err)
 			}
 			if out := run(t, "nft", "list", "table", "inet", Table); !strings.Contains(out, "10.96.0.10 . tcp . 80") {
@@ -140,11 +152,8 @@ func TestProxySetsRight(t *testing.T) {
 		realise("after another edition")
 		// A Service that comes when the table is not what is believed: the second try holds.
 		run(t, "nft", "flush", "ruleset")
-		services, all = append(services, examples["nobody"]), newProgram()
-		for _, s := range services {
-			all.add(compile(s))
-		}
-		if err := n.realise(t.Context(), services, all); err == nil {
+		all = wanted("cluster", "sources")
+		if err := n.realise(t.Context(), all); err == nil {
 			t.Error("writing to a table that is not there succeeds")
 		}
 		realise("after a failure")
@@ -165,17 +174,17 @@ func TestProxySetsRight(t *testing.T) {
 func TestProxyWaits(t *testing.T) {
 	p := New(Config{})
 	p.Set(examples["cluster"])
-	if _, _, ok := p.wanted(); ok || p.Ready() == nil {
+	if _, ok := p.wanted(); ok || p.Ready() == nil {
 		t.Errorf("ready: %v, %v", ok, p.Ready())
 	}
 	p.Release()
-	services, all, ok := p.wanted()
-	if !ok || len(services) != 1 || all.String() != compile(examples["cluster"]).String() {
-		t.Errorf("wanted: %v, %v\n%s", ok, services, all)
+	all, ok := p.wanted()
+	if !ok || len(all.services) != 1 || all.program.String() != compile(examples["cluster"]).String() {
+		t.Errorf("wanted: %v, %v\n%s", ok, all.services, all.program)
 	}
 	p.Remove("shop/web")
-	if services, all, _ := p.wanted(); len(services)+len(all.chains)+len(all.elements) != 0 {
-		t.Errorf("left over: %v\n%s", services, all)
+	if all, _ := p.wanted(); len(all.services)+len(all.program.chains)+len(all.program.elements) != 0 {
+		t.Errorf("left over: %v\n%s", all.services, all.program)
 	}
 }
 
@@ -251,8 +260,8 @@ func BenchmarkChange(b *testing.B) {
 		for b.Loop() {
 			for _, s := range []Service{one, other} {
 				p.Set(s)
-				_, all, _ := p.wanted()
-				k.want(all)
+				all, _ := p.wanted()
+				k.want(all.program)
 				if err := k.apply(context.Background()); err != nil {
 					b.Fatal(err)
 				}
@@ -273,6 +282,65 @@ func BenchmarkRestart(b *testing.B) {
 			again.want(k.program)
 			if err := again.read(context.Background()); err != nil || again.pending() != 0 {
 				b.Fatal(err, again.pending())
+			}
+		}
+	})
+}
+
+// A provider of datagrams that ends takes no new clients at first, and then none at
+// all: the second is no change of the table, but its clients are led on.
+func TestClientsOfOneThatEnds(t *testing.T) {
+	inNode(t, func() {
+		for _, args := range []string{
+			"link set lo up", "link add eth0 type veth peer name eth1", "address add 198.51.100.1/24 dev eth0", "link set eth0 up", "link set eth1 up",
+			"route add 10.96.0.0/16 dev eth0", "route add 20.1.0.0/16 dev eth0", "neigh add 20.1.0.2 lladdr 02:00:00:00:00:02 dev eth0",
+			"neigh add 20.1.0.3 lladdr 02:00:00:00:00:03 dev eth0",
+		} {
+			run(t, append([]string{"ip"}, strings.Fields(args)...)...)
+		}
+		log := logrus.New()
+		log.SetLevel(logrus.PanicLevel)
+		n := &node{health: newHealth(log), cfg: testConfig, log: log}
+		p := New(Config{Log: log})
+		p.Release()
+		declare := func(takes, keeps []netip.AddrPort) {
+			t.Helper()
+			way := Way{Providers: takes}
+			p.Set(Service{ID: "a/b", Seats: []Seat{{Name: "dns", Proto: unix.IPPROTO_UDP, Addr: at("10.96.0.10:53")[0], Inside: way, Outside: way, Keeps: keeps}}})
+			all, _ := p.wanted()
+			if err := n.realise(t.Context(), all); err != nil {
+				t.Fatal(err)
+			}
+		}
+		led := func() (to string) {
+			t.Helper()
+			c, err := net.DialUDP("udp", &net.UDPAddr{Port: 5555}, net.UDPAddrFromAddrPort(at("10.96.0.10:53")[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			flows, err := netlink.ConntrackTableList(netlink.ConntrackTable, unix.AF_INET)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range flows {
+				if f.Forward.DstPort == 53 {
+					to += f.Reverse.SrcIP.String()
+				}
+			}
+			return to
+		}
+		both := at("20.1.0.2:53", "20.1.0.3:53")
+		for _, step := range []struct {
+			takes, keeps []netip.AddrPort
+			want         string
+		}{{both[:1], both[:1], "20.1.0.2"}, {both[1:], both, "20.1.0.2"}, {both[1:], both[1:], "20.1.0.3"}} {
+			declare(step.takes, step.keeps)
+			if got := led(); got != step.want {
+				t.Errorf("with providers %v, of whom %v take clients, the client is led to %s, expected %s", step.keeps, step.takes, got, step.want)
 			}
 		}
 	})

@@ -33,7 +33,8 @@ type Proxy struct {
 	services map[string]Service
 	compiled map[string]program
 	released bool
-	err      error // why not everything is as declared
+	version  uint64 // of what is declared
+	err      error  // why not everything is as declared
 }
 
 // New makes a Proxy; it does nothing before Run.
@@ -55,6 +56,7 @@ func (p *Proxy) Set(s Service) {
 		return
 	}
 	p.services[s.ID], p.compiled[s.ID] = s, compile(s)
+	p.version++
 	p.wake()
 }
 
@@ -64,6 +66,7 @@ func (p *Proxy) Remove(id string) {
 	defer p.mu.Unlock()
 	delete(p.services, id)
 	delete(p.compiled, id)
+	p.version++
 	p.wake()
 }
 
@@ -90,19 +93,26 @@ func (p *Proxy) Ready() error {
 	return p.err
 }
 
+// wish is everything that is declared.
+type wish struct {
+	version  uint64 // greater for every change
+	services []Service
+	program  program
+}
+
 // wanted is everything declared, once all of it is known.
-func (p *Proxy) wanted() (services []Service, all program, ok bool) {
+func (p *Proxy) wanted() (all wish, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.released {
-		return nil, all, false
+		return all, false
 	}
-	all = newProgram()
+	all = wish{version: p.version, program: newProgram()}
 	for _, id := range slices.Sorted(maps.Keys(p.services)) {
-		services = append(services, p.services[id])
-		all.add(p.compiled[id])
+		all.services = append(all.services, p.services[id])
+		all.program.add(p.compiled[id])
 	}
-	return services, all, true
+	return all, true
 }
 
 const (
@@ -119,8 +129,8 @@ func (p *Proxy) Run(ctx context.Context) error {
 	retry := firstRetry
 	for {
 		wait := lookAgain
-		if services, all, ok := p.wanted(); ok {
-			err := node.realise(ctx, services, all)
+		if all, ok := p.wanted(); ok {
+			err := node.realise(ctx, all)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -161,11 +171,12 @@ type node struct {
 	cfg        Config
 	log        logrus.FieldLogger
 	suspicious bool // it is time to look whether everything is still there
-	connected  bool // what connections are to be has been brought about at least once
+	led        bool // connections are where the version wants them
+	version    uint64
 }
 
 // realise brings everything about.
-func (n *node) realise(ctx context.Context, services []Service, all program) error {
+func (n *node) realise(ctx context.Context, all wish) error {
 	if n.kernel == nil {
 		nft, err := open()
 		if err != nil {
@@ -175,7 +186,7 @@ func (n *node) realise(ctx context.Context, services []Service, all program) err
 		n.kernel = newKernel(nft, n.cfg)
 	}
 	k := n.kernel
-	k.want(all)
+	k.want(all.program)
 	if n.suspicious && k.there && !k.intact(ctx) {
 		n.log.WithField("table", Table).Warn("somebody else has changed the node's nftables; setting it right")
 		k.forget()
@@ -190,11 +201,12 @@ func (n *node) realise(ctx context.Context, services []Service, all program) err
 	if err := k.apply(ctx); err != nil {
 		return err
 	}
-	failed := []error{n.health.set(services)}
-	if changed > 0 || !n.connected {
-		n.log.WithField("services", len(services)).WithField("changes", changed).Debug("the node leads to Services as declared")
-		err := forgetStale(services)
-		n.connected = err == nil
+	failed := []error{n.health.set(all.services)}
+	// A provider that keeps its connections no more may be no change of the table.
+	if changed > 0 || !n.led || n.version != all.version {
+		n.log.WithField("services", len(all.services)).WithField("changes", changed).Debug("the node leads to Services as declared")
+		err := forgetStale(all.services)
+		n.led, n.version = err == nil, all.version
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
