@@ -112,10 +112,8 @@ var (
 // without kube-proxy.
 func TestServices(t *testing.T) {
 	c := up(t)
-	for _, what := range []string{"serviceaccount/default", "node/host1", "node/host2"} {
-		c.wait("--for=create", what)
-	}
-	c.wait("--for=condition=Ready", "node", "--all")
+	c.nodesReady()
+	c.wait("--for=create", "serviceaccount/default")
 	const dual = "ipFamilyPolicy: RequireDualStack"
 	c.apply(answerer("one", "host1", "role", "any") + answerer("two", "host2", "role", "any") + answerer("alone", "host1", "role", "alone") +
 		serviceManifest("any", "any", "{name: http, port: 80, targetPort: 8080, nodePort: 30080}, {name: echo, port: 7, targetPort: 7000, nodePort: 30007}",
@@ -175,9 +173,7 @@ func nodesToPods(c cluster) {
 		}
 		for _, place := range nodePlaces {
 			for _, a := range addrs {
-				if name, _, err := c.ask(place, a, 8080, 20); err != nil || name != pod {
-					c.t.Errorf("%s asks pod %s at %s: %s, %v", place, pod, a, name, err)
-				}
+				c.answers(place, a, 8080, pod)
 			}
 		}
 	}
