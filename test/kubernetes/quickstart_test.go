@@ -26,7 +26,9 @@ const (
 )
 
 // tunnels is how contiv.yaml is edited for nodes with a network of their own for tunnels.
-var tunnels = []string{`contiv_vtep_network: ""`, "contiv_vtep_network: 192.168.60.0/24"}
+func tunnels(more ...string) []string {
+	return append([]string{`contiv_vtep_network: ""`, "contiv_vtep_network: 192.168.60.0/24"}, more...)
+}
 
 // formerSettings are what the ConfigMap of earlier releases has, besides.
 const formerSettings = `contiv_mode: kubernetes
@@ -42,9 +44,14 @@ const formerSettings = `contiv_mode: kubernetes
 // that has no network: Contiv runs from its image, with the rights of its own accounts.
 func TestQuickStart(t *testing.T) {
 	g := openGuide(cluster{labtest.Up(t, lab.Config{Hosts: 2, Masters: 2, Store: lab.StoreEtcd, Kubernetes: true, Bare: true, Containerd: []string{lab.ContainerdPacked, lab.ContainerdBuilt}}), t})
+	for _, h := range g.Hosts() { // as nodes have: what is for Services goes that way, too
+		if _, err := h.Output(t.Context(), "ip", "route", "add", "default", "via", "192.168.2.1"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	before := g.hosts()
 	g.run("install", func(g guide) {
-		out := g.follow(quickStart, tunnels...)
+		out := g.follow(quickStart, tunnels("contiv_service_proxy: pods", "contiv_service_proxy: full")...)
 		for _, want := range []struct {
 			text  string
 			times int
@@ -61,9 +68,9 @@ func TestQuickStart(t *testing.T) {
 	g.run("Open vSwitch in pods", switchInPods)
 	g.run("with an etcd cluster", func(g guide) {
 		g.kubectl("label", "node", "host2", "node-role.kubernetes.io/control-plane=")
-		g.follow(ownEtcd, append(
-			tunnels, "replicas: 3", "replicas: 2", "contiv_mode: kubernetes", formerSettings,
-			"contiv_service_proxy: pods", "contiv_service_proxy: full", `contiv_default_subnet_v6: ""`, "contiv_default_subnet_v6: fd20:1::/64",
+		g.follow(ownEtcd, tunnels(
+			"replicas: 3", "replicas: 2", "contiv_mode: kubernetes", formerSettings,
+			`contiv_default_subnet_v6: ""`, "contiv_default_subnet_v6: fd20:1::/64",
 		)...)
 		g.kubectl("apply", "-f", g.work+"/install/k8s/example.yaml")
 		g.kubectl("rollout", "status", "deployment/web", "--timeout", slow.String())
@@ -75,10 +82,6 @@ func TestQuickStart(t *testing.T) {
 		if ips := g.kubectl("get", "pod/echo", "-o", "jsonpath={.status.podIPs[*].ip}"); !strings.Contains(ips, " fd20:1::") {
 			g.t.Errorf("pod echo has addresses %s", ips)
 		}
-		g.eventually("the Service on a node", func() (bool, string) {
-			out, err := g.Hosts()[0].Output(g.t.Context(), "sh", "-c", "echo hello | busybox nc -w 5 10.96.7.7 7")
-			return out == "hello", fmt.Sprint(out, err)
-		})
 		g.kubectl("delete", "pod/talker", "pod/echo", "service/echo", "--timeout", slow.String())
 		if conf, err := g.Hosts()[1].Output(g.t.Context(), "cat", "/etc/cni/net.d/10-contiv.conflist"); err != nil || !strings.Contains(conf, `"0.3.1"`) {
 			g.t.Errorf("CNI configuration %s, %v; expected that of contiv_cni_config", conf, err)
@@ -184,6 +187,10 @@ func unnoticed(g guide) {
 	g.kubectl(append(netctl, "create", "-s", "70.1.0.0/24", "-g", "70.1.0.1", "kept")...)
 	g.apply(talkers("host1", "host2"))
 	greet(g)
+	g.eventually("the Service on a node", func() (bool, string) {
+		out, err := g.Hosts()[0].Output(g.t.Context(), "sh", "-c", "echo hello | busybox nc -w 5 10.96.7.7 7")
+		return out == "hello", fmt.Sprint(out, err)
+	})
 	ip := g.podIPs("app=echo")["echo"]
 	ctx, cancel := context.WithTimeout(g.t.Context(), slow)
 	defer cancel()
