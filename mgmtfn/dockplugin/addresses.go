@@ -38,6 +38,14 @@ func (l *addresses) handOut(owner string, a netip.Addr) {
 	l.went[addressKey{owner, a}] = false
 }
 
+// out reports whether an address was handed out and is still with the Engine.
+func (l *addresses) out(owner string, a netip.Addr) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	went, known := l.went[addressKey{owner, a}]
+	return known && !went
+}
+
 // goWith says that an endpoint of a place is gone, with its addresses.
 func (l *addresses) goWith(p docknet.Place, texts ...string) {
 	l.mu.Lock()

@@ -130,6 +130,11 @@ func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressReque
 		}
 		alloc.PreferredIPv4Address = want.String()
 	}
+	if !s.given.out(id.owner, want) {
+		// What this host has reserved without knowing is its own: an answer was lost, or an
+		// address was given back while netmaster was away.
+		alloc.Host = s.cfg.HostLabel
+	}
 	// What netmaster has done must be known, also when the Engine has given up meanwhile.
 	outlast, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

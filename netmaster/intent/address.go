@@ -49,6 +49,13 @@ func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressReq
 		if req.Held && x.hold(claimKey{s.Config().Name, want.String()}) {
 			return answer(want, bitsOf(s, want)), nil
 		}
+		reserver := ownerReserved + req.NetworkID
+		if req.Host != "" {
+			reserver += " on " + req.Host
+		}
+		if claim, ok := x.addrs.get(claimKey{s.Config().Name, want.String()}); ok && req.Host != "" && claim.Owner == reserver {
+			return answer(want, bitsOf(s, want)), nil
+		}
 		var a netip.Addr
 		if v6 := want.Is6() || !want.IsValid() && pool.prefix.IsValid() && pool.prefix.Addr().Is6(); v6 {
 			a, err = pick6(x, s, req.PreferredIPv4Address, freeOnly)
@@ -58,7 +65,7 @@ func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressReq
 		if err != nil {
 			return nil, err
 		}
-		err = x.claimAddress(s.Config().Name, a.String(), ownerReserved+req.NetworkID)
+		err = x.claimAddress(s.Config().Name, a.String(), reserver)
 		if req.Held {
 			x.hold(claimKey{s.Config().Name, a.String()})
 		}

@@ -31,6 +31,9 @@ type AllocAddressRequest struct {
 	// Held is set by the manager of a swarm, which keeps the address until it gives it
 	// back, whatever becomes of endpoints. It may ask for what it holds already.
 	Held bool `json:",omitempty"`
+	// Host is the label of the host that asks. It may ask again for an address that it has
+	// reserved: an answer may have been lost, and an address not been given back.
+	Host string `json:",omitempty"`
 }
 
 // AllocAddressResponse repeats NetworkID; IPv4Address carries either family, as CIDR.
