@@ -152,6 +152,7 @@ func TestDocker(t *testing.T) {
 				{"stop, start and restart", dockerRestart},
 				{"agent restarts", dockerAgentRestarts},
 				{"containers tell their names and labels", dockerLabels},
+				{"containers provide services", dockerServices},
 				{"nothing leaks", dockerLeaks},
 			} {
 				t.Run(step.name, func(t *testing.T) { step.run(c.sub(t)) })
