@@ -87,7 +87,7 @@ func TestWrite(t *testing.T) {
 	if err := Write(bin, dir); !errs.Is(err, errs.NotFound) {
 		t.Errorf("without binaries: %v, want an error of kind NotFound", err)
 	}
-	for _, name := range []string{"netmaster", "netplugin", "netctl", "contivk8s"} {
+	for _, name := range []string{"netmaster", "netplugin", "netctl", "contivk8s", "netcontiv"} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
