@@ -32,9 +32,9 @@ const (
 // are killed, and expects that no two containers ever have one address and that, once
 // everything is back, everybody has the same pods and nothing else.
 func TestRandomOperations(t *testing.T) {
-	steps, seed := 40, uint64(time.Now().UnixNano())
+	steps, pause, seed := 40, 300*time.Millisecond, uint64(time.Now().UnixNano())
 	if os.Getenv("CONTIV_LONG") != "" {
-		steps = 200
+		steps, pause = 200, time.Second
 	}
 	if n, err := strconv.Atoi(os.Getenv(stepsEnv)); err == nil {
 		steps = n
@@ -45,7 +45,7 @@ func TestRandomOperations(t *testing.T) {
 	t.Logf("%d operations; repeat them with %s=%d %s=%d", steps, seedEnv, seed, stepsEnv, steps)
 	containerds := []string{lab.ContainerdPacked, lab.ContainerdBuilt}
 	c := cluster{labtest.Up(t, lab.Config{Hosts: 2, Masters: 2, Store: lab.StoreEtcd, Kubernetes: true, Containerd: containerds}), t}
-	m := &monkey{cluster: c, rnd: rand.New(rand.NewPCG(seed, 0)), rest: c.api(), down: map[daemon]int{}}
+	m := &monkey{cluster: c, rnd: rand.New(rand.NewPCG(seed, 0)), pause: pause, rest: c.api(), down: map[daemon]int{}}
 	c.run("at random", func(c cluster) {
 		m.cluster = c
 		m.start()
@@ -82,10 +82,11 @@ type daemon struct{ host, name string }
 // monkey does something to a cluster.
 type monkey struct {
 	cluster
-	rnd  *rand.Rand
-	rest rest.Interface
-	made int            // pods so far
-	down map[daemon]int // killed daemons, with the steps until they are back
+	rnd   *rand.Rand
+	pause time.Duration // between steps, at most
+	rest  rest.Interface
+	made  int            // pods so far
+	down  map[daemon]int // killed daemons, with the steps until they are back
 }
 
 // victims are the daemons that are killed, in the order in which they can start again.
@@ -135,7 +136,7 @@ func sleeping(node string) corev1.PodSpec {
 // step does one thing.
 func (m *monkey) step(n int) {
 	m.t.Helper()
-	time.Sleep(time.Duration(m.rnd.IntN(300)) * time.Millisecond) // operations meet others at every stage
+	time.Sleep(time.Duration(m.rnd.Int64N(int64(m.pause)))) // operations meet others at every stage
 	for d := range m.down {
 		if m.down[d]--; m.down[d] <= 0 {
 			m.restore()
