@@ -61,6 +61,12 @@ func TestQuickStart(t *testing.T) {
 			}
 		}
 	})
+	g.run("metrics to be scraped", func(g guide) {
+		out, err := g.try(block{script: "kubectl kustomize install/overlays/prometheus | kubectl apply --dry-run=server -o yaml -f -"})
+		if n := strings.Count(out, `prometheus.io/scrape: "true"`); err != nil || n < 2 {
+			g.t.Errorf("%d annotations, %v, expected those of two: %s", n, err, out)
+		}
+	})
 	g.run("policies", denied)
 	g.run("changes go unnoticed", unnoticed)
 	g.run("rights suffice", permitted)
