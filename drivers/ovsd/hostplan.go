@@ -46,7 +46,7 @@ func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 			{Name: hostPortVLAN, MAC: h, MTU: d.sides[ofnet.VLAN].mtu(), NoARP: true},
 		},
 		Guarded: []string{hostPortVXLAN, hostPortVLAN},
-		World4:  routing, World6: routing && d.anyIPv6(), Outside: []netip.Addr{d.cfg.CtrlIP},
+		World4:  routing || d.reach.cluster, World6: (routing || d.reach.cluster) && d.anyIPv6(), Outside: []netip.Addr{d.cfg.CtrlIP},
 	}
 	under := func(link string) {
 		p.NAT = append(p.NAT, hostnet.NAT{Out: link, To: access.Addr4}, hostnet.NAT{Out: link, To: access.Addr6})
@@ -67,7 +67,7 @@ func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 
 func (d *Driver) anyIPv6() bool {
 	for _, n := range d.networks {
-		if n.Subnet6.IsValid() && n.Encap == ofnet.VXLAN {
+		if n.Subnet6.IsValid() && (n.Encap == ofnet.VXLAN || d.reach.cluster) {
 			return true
 		}
 	}
