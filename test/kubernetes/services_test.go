@@ -87,7 +87,7 @@ func (c cluster) answers(place, addr string, port int, names ...string) {
 func (c cluster) refused(place, addr string, port int) {
 	c.t.Helper()
 	c.eventually(fmt.Sprintf("a refusal to %s by %s port %d", place, addr, port), func() (bool, string) {
-		out, err := c.in(place, fmt.Sprintf("nc -v -w 20 %s %d </dev/null 2>&1 || true", addr, port))
+		out, err := c.in(place, fmt.Sprintf("nc -v -w 5 %s %d </dev/null 2>&1 || true", addr, port))
 		return strings.Contains(out, "refused"), fmt.Sprint(out, err)
 	})
 }
