@@ -19,7 +19,7 @@ type forwarder struct {
 // attempt is one try to pass a request on; it travels in the request's context.
 type attempt struct {
 	leader string
-	failed string // why the leader did not take it; nothing has been written then
+	failed string // why the leader did not take it, or not answer it; nothing has been written then
 }
 
 type attemptKey struct{}
@@ -59,6 +59,8 @@ func newForwarder(self string) *forwarder {
 			case errors.Is(err, errNotServed):
 				a.failed = "does not lead any more"
 			case r.Context().Err() != nil && !errors.Is(context.Cause(r.Context()), errReplaced): // the client has gone
+			case r.Method == http.MethodGet || r.Method == http.MethodHead: // the next leader can tell as well
+				a.failed = "was lost while it had this request"
 			default:
 				refuse(w, "the leader "+a.leader+" was lost while it had this request, which may or may not have taken effect")
 			}
@@ -95,7 +97,7 @@ func (d *Daemon) giveUp(ctx context.Context, leader string, cancel context.Cance
 }
 
 // forward passes a request on to the leader. It returns why the leader did not take it,
-// and then nothing has happened, or "".
+// and then nothing has happened, or why it did not answer what changes nothing, or "".
 func (d *Daemon) forward(w http.ResponseWriter, r *http.Request, leader string) string {
 	if err := keepBody(r); err != nil {
 		var large *http.MaxBytesError
