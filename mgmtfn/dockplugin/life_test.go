@@ -276,7 +276,7 @@ func TestMasterAway(t *testing.T) {
 
 // TestLostContainers: what an Engine forgot when it was killed is removed.
 func TestLostContainers(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Grace = time.Nanosecond })
+	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
 	w.eventually("docker network", func() bool { return w.engine.named("net1") != nil })
 	for _, name := range []string{"stays", "lost"} {
@@ -285,6 +285,9 @@ func TestLostContainers(t *testing.T) {
 		}
 	}
 	w.endpoints(2)
+	// Without any grace containers that are about to start are lost, too.
+	w.stop()
+	w.start(func(c *Config) { c.Grace = time.Nanosecond })
 	w.engine.lose("lost")
 	w.eventually("the lost one's endpoint goes", func() bool {
 		w.server.engine.wake()
