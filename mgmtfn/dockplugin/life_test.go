@@ -293,9 +293,10 @@ func TestLostContainers(t *testing.T) {
 		w.server.engine.wake()
 		return len(w.keys(state.EndpointRoot)) == 1 && len(w.driver.Attachments()) == 1
 	})
-	if eps := w.agent.LocalEndpoints(); len(eps) != 1 || eps[0].EPCommonName != "stays" {
-		t.Errorf("left is %+v", eps)
-	}
+	w.eventually("the agent knows the other one alone", func() bool { // it follows the store
+		eps := w.agent.LocalEndpoints()
+		return len(eps) == 1 && eps[0].EPCommonName == "stays"
+	})
 }
 
 // TestProviders: labels make a container a provider of a service, and its end ends that.
