@@ -9,6 +9,7 @@
 // The networks part keeps the Engine's docker networks equal to Contiv's networks and
 // groups, by difference.
 //
-// The containers part tells netmaster the labels and names of the containers that run,
-// and removes endpoints whose containers are gone.
+// The containers part tells netmaster the labels and names of the containers that run.
+//
+// The collector removes endpoints whose containers are gone.
 package dockplugin
