@@ -31,6 +31,11 @@ type file struct {
 	Subnets string `json:"SVC_SUBNET"`
 }
 
+// unthrottled keeps client-go from limiting itself to five requests a second: a node that
+// starts a hundred pods asks two things for each. The API server has its own limits
+// (priority and fairness), and the container runtime bounds how many it starts at a time.
+const unthrottled = -1
+
 // Load reads where the API server is: from a file, or, when there is none, from what
 // Kubernetes gives a pod. It returns nil without an error when neither says anything.
 func Load(path string) (*rest.Config, error) {
@@ -43,7 +48,7 @@ func Load(path string) (*rest.Config, error) {
 		if err != nil {
 			return nil, errs.New(errs.Invalid, "%s is absent, and the service account cannot be used: %w", path, err)
 		}
-		cfg.UserAgent = userAgent
+		cfg.UserAgent, cfg.QPS = userAgent, unthrottled
 		return cfg, nil
 	}
 	if err != nil {
@@ -57,7 +62,7 @@ func Load(path string) (*rest.Config, error) {
 		return nil, errs.New(errs.Invalid, "%s: K8S_API_SERVER is empty, expected https://host:port", path)
 	}
 	cfg := &rest.Config{
-		Host: c.Server, UserAgent: userAgent,
+		Host: c.Server, UserAgent: userAgent, QPS: unthrottled,
 		TLSClientConfig: rest.TLSClientConfig{CAFile: c.CA, CertFile: c.Cert, KeyFile: c.Key},
 	}
 	switch token := strings.TrimSpace(c.Token); {

@@ -41,6 +41,9 @@ func TestLoad(t *testing.T) {
 	if err != nil || cfg.Host != "http://10.0.0.1:8080" || cfg.BearerToken != "secret" || cfg.BearerTokenFile != "" {
 		t.Errorf("%+v, %v", cfg, err)
 	}
+	if cfg.QPS >= 0 {
+		t.Errorf("%v requests a second: pods that start together would wait for one another", cfg.QPS)
+	}
 	for content, want := range map[string]string{
 		"{":                 "expected a JSON object",
 		`{"K8S_TOKEN":"x"}`: "K8S_API_SERVER is empty",
