@@ -127,7 +127,7 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 	if k.place, err = k8splugin.NewPlacer(cfg); err != nil {
 		return nil, err
 	}
-	if k.pods, err = k8splugin.NewPods(cfg, cmp.Or(o.kube.node, o.host)); err != nil {
+	if k.pods, err = k8splugin.NewPods(cfg, k.node); err != nil {
 		return nil, err
 	}
 	client, err := kubeapi.NewClient(cfg)
@@ -151,7 +151,7 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 	}
 	driver.KeepServices()
 	to := services.Config{
-		HostLabel: o.host, NodeName: cmp.Or(o.kube.node, o.host), Services: client.Services(), EndpointSlices: client.EndpointSlices(), Nodes: client.Nodes(),
+		HostLabel: o.host, NodeName: k.node, Services: client.Services(), EndpointSlices: client.EndpointSlices(), Nodes: client.Nodes(),
 		Driver: driver, Log: log.WithField("part", "services"),
 	}
 	if o.kube.proxy == proxyFull {

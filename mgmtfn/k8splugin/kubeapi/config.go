@@ -31,6 +31,21 @@ type file struct {
 	Subnets string `json:"SVC_SUBNET"`
 }
 
+// read reads the file at path; found is false when there is none.
+func read(path string) (c file, found bool, err error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, errs.New(errs.Invalid, "read the API server's configuration: %w", err)
+	}
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, false, errs.New(errs.Invalid, "%s: expected a JSON object with K8S_API_SERVER and credentials: %w", path, err)
+	}
+	return c, true, nil
+}
+
 // unthrottled keeps client-go from limiting itself to five requests a second: a node that
 // starts a hundred pods asks two things for each. The API server has its own limits
 // (priority and fairness), and the container runtime bounds how many it starts at a time.
@@ -39,8 +54,11 @@ const unthrottled = -1
 // Load reads where the API server is: from a file, or, when there is none, from what
 // Kubernetes gives a pod. It returns nil without an error when neither says anything.
 func Load(path string) (*rest.Config, error) {
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
+	c, found, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
 		cfg, err := rest.InClusterConfig()
 		if errors.Is(err, rest.ErrNotInCluster) {
 			return nil, nil
@@ -50,13 +68,6 @@ func Load(path string) (*rest.Config, error) {
 		}
 		cfg.UserAgent, cfg.QPS = userAgent, unthrottled
 		return cfg, nil
-	}
-	if err != nil {
-		return nil, errs.New(errs.Invalid, "read the API server's configuration: %w", err)
-	}
-	var c file
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return nil, errs.New(errs.Invalid, "%s: expected a JSON object with K8S_API_SERVER and credentials: %w", path, err)
 	}
 	if c.Server == "" {
 		return nil, errs.New(errs.Invalid, "%s: K8S_API_SERVER is empty, expected https://host:port", path)
@@ -80,16 +91,9 @@ func Load(path string) (*rest.Config, error) {
 // ServiceSubnets reads where the cluster has the addresses of Services, as far as the
 // file says so: the other sources do not.
 func ServiceSubnets(path string) ([]netip.Prefix, error) {
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
+	c, _, err := read(path)
 	if err != nil {
-		return nil, errs.New(errs.Invalid, "read the API server's configuration: %w", err)
-	}
-	var c file
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return nil, errs.New(errs.Invalid, "%s: expected a JSON object with SVC_SUBNET: %w", path, err)
+		return nil, err
 	}
 	var out []netip.Prefix
 	for text := range strings.SplitSeq(c.Subnets, ",") {
