@@ -18,6 +18,8 @@ type Bgp struct {
 	Routerip6 string   `json:"routerip6,omitempty"` // ADDRESS/LENGTH; without it no IPv6 is announced
 	Neighbors []string `json:"neighbors,omitempty"` // further ones: ADDRESS or ADDRESS@AS, of either family
 	Password  string   `json:"password,omitempty"`  // signs the segments of all sessions (RFC 2385)
+
+	TTLSecurity string `json:"ttl-security,omitempty"` // yes, no or empty; yes: sessions do not leave the link (RFC 5082)
 }
 
 // BgpOper is what a speaker reports of itself.
@@ -64,6 +66,7 @@ func BgpKind() Kind[Bgp, BgpOper] {
 				c.format("neighbors", isNeighbor(n))
 			}
 			c.limit("password", b.Password, 80)
+			c.oneOf("ttl-security", b.TTLSecurity, "", "yes", "no")
 		},
 	}
 }

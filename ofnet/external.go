@@ -7,13 +7,6 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// RouterPort is the port by which the host itself takes part in the link beyond the
-// uplinks: it speaks BGP there, and resolves the neighbours for the containers.
-type RouterPort struct {
-	Port  uint32
-	Addrs []netip.Addr // of the host on that link
-}
-
 // HopSet is a set of next hops that share the traffic of a route.
 type HopSet struct {
 	ID   uint32 // as HopSetID gives it
@@ -126,12 +119,6 @@ func (external) hops(p *Pipeline, h HopSet) (rows []row, groups []of.Group) {
 		g.Buckets = g.Buckets.AddWeighted(1, to(mac).Resubmit(p.to(tableUplinkOut)))
 	}
 	return []row{{tableDeliver, prioGuard, m, apply(of.NewActions().Group(h.ID))}}, []of.Group{g}
-}
-
-// RouterPort returns the flows of the host's own port on the link of the uplinks;
-// nothing where the mode does not route there.
-func (p *Pipeline) RouterPort(r RouterPort) Program {
-	return Program{Flows: p.place(uplinkRouter{}, "router", uplinkRouter{}.port(p, r))}
 }
 
 // Route returns the flow of a route to the outside.

@@ -103,6 +103,7 @@ const (
 	arpRequest            = 1
 	arpReply              = 2
 	icmpv4EchoReply       = 0
+	icmpv4Redirect        = 5
 	icmpv4EchoRequest     = 8
 	icmpv6EchoRequest     = 128
 	icmpv6EchoReply       = 129

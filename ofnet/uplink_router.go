@@ -51,26 +51,3 @@ func (uplinkRouter) uplink(p *Pipeline, u Uplink) []row {
 	}
 	return append(rows, row{tableUplinkOut, prioNormal + uint16(^u.Port&0x7fff), of.NewMatch(), apply(of.NewActions().Output(u.Port))})
 }
-
-func (uplinkRouter) port(p *Pipeline, r RouterPort) []row {
-	toHost := apply(of.NewActions().Output(r.Port))
-	untagged := of.NewMatch().VLANUntagged()
-	rows := []row{
-		{tableClassify, prioNormal, of.NewMatch().InPort(r.Port), goTo(p.to(tableUplinkOut))},
-		{tableUplink, prioNormal, untagged.EthType(ethTypeARP), toHost},
-		{tableUplink, prioNormal, untagged.ICMPv6(icmpv6NeighborSolicit), toHost},
-		{tableUplink, prioNormal, untagged.ICMPv6(icmpv6NeighborAdvert), toHost},
-		{tableUplink, prioNormal, untagged.IPv6().IPv6Dst(linkLocal6), toHost},
-	}
-	for _, family := range []of.Match{untagged.IP(), untagged.IPv6()} {
-		rows = append(rows, row{tableUplink, prioGeneral, family.EthDst(p.set.HostMAC), goTo(p.to(tableRoute))})
-	}
-	for _, a := range r.Addrs {
-		m := untagged.IP()
-		if a.Is6() {
-			m = untagged.IPv6()
-		}
-		rows = append(rows, row{tableUplink, prioNormal, m.Dst(host(a)), toHost})
-	}
-	return rows
-}

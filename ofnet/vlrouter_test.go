@@ -25,13 +25,16 @@ var (
 	vrNet2  = Network{ID: "r2.blue", Encap: VLAN, VRF: 1, Tag: 102, Gateway4: addr("10.3.2.254")}
 	vrOther = Network{ID: "r1.red", Encap: VLAN, VRF: 2, Tag: 103, Gateway4: addr("10.4.1.254")}
 
-	vr1     = endpointOf(vrNet1, "r1.blue-a", "10.3.1.1", "2001:db8:3::1", 1, "")
-	vr2     = endpointOf(vrNet2, "r2.blue-b", "10.3.2.1", "", 2, "")
-	vrRed   = endpointOf(vrOther, "r1.red-c", "10.4.1.1", "", 3, "")
-	vrFar   = endpointOf(vrNet1, "r1.blue-d", "10.3.1.2", "2001:db8:3::2", 0, "192.168.60.11")
-	vrFar2  = endpointOf(vrNet2, "r2.blue-e", "10.3.2.2", "", 0, "192.168.60.11")
-	vrAway  = endpointOf(vrNet1, "r1.blue-f", "10.3.1.9", "", 0, "")
-	vrPort  = RouterPort{Port: 65001, Addrs: []netip.Addr{addr("50.1.1.2"), addr("2001:db8:50::2")}}
+	vr1    = endpointOf(vrNet1, "r1.blue-a", "10.3.1.1", "2001:db8:3::1", 1, "")
+	vr2    = endpointOf(vrNet2, "r2.blue-b", "10.3.2.1", "", 2, "")
+	vrRed  = endpointOf(vrOther, "r1.red-c", "10.4.1.1", "", 3, "")
+	vrFar  = endpointOf(vrNet1, "r1.blue-d", "10.3.1.2", "2001:db8:3::2", 0, "192.168.60.11")
+	vrFar2 = endpointOf(vrNet2, "r2.blue-e", "10.3.2.2", "", 0, "192.168.60.11")
+	vrAway = endpointOf(vrNet1, "r1.blue-f", "10.3.1.9", "", 0, "")
+	vrPort = RouterPort{
+		Port: 65001, Addrs: []netip.Addr{addr("50.1.1.2"), addr("2001:db8:50::2")}, BGP: 179,
+		Neighbors: []BGPNeighbor{{Addr: addr("50.1.1.200")}, {Addr: addr("50.1.1.201"), TTLSecurity: true}, {Addr: addr("2001:db8:50::200")}},
+	}
 	hopA    = MAC{2, 0, 0, 0, 0, 0xa}
 	hopB    = MAC{2, 0, 0, 0, 0, 0xb}
 	oneHop  = HopSet{ID: HopSetID([]netip.Addr{addr("50.1.1.200")}), MACs: []MAC{hopA}}
@@ -139,6 +142,21 @@ func TestTraceVLANRouting(t *testing.T) {
 		{"by IPv6", out + "ipv6,ipv6_src=2001:db8:99::1,ipv6_dst=2001:db8:3::1,nw_ttl=64", []string{"-> output port is 1"}, nil},
 		{"to the router itself", out + "tcp,nw_src=50.1.1.200,nw_dst=50.1.1.2,tp_dst=179,nw_ttl=1", []string{"output:65001"}, []string{"dec_ttl"}},
 		{"to the router itself, by IPv6", out + "tcp6,ipv6_src=2001:db8:50::200,ipv6_dst=2001:db8:50::2,tp_dst=179,nw_ttl=1", []string{"output:65001"}, nil},
+		{"an answer on a session that the host has opened", out + "tcp,nw_src=50.1.1.200,nw_dst=50.1.1.2,tp_src=179,tp_dst=40000,tcp_flags=ack,nw_ttl=1", []string{"output:65001"}, nil},
+		{"the first one", out + "tcp,nw_src=50.1.1.200,nw_dst=50.1.1.2,tp_src=179,tp_dst=40000,tcp_flags=syn|ack,nw_ttl=1", []string{"output:65001"}, nil},
+		{"another port of the host, from that of BGP", out + "tcp,nw_src=50.1.1.200,nw_dst=50.1.1.2,tp_src=179,tp_dst=9999,tcp_flags=syn,nw_ttl=64", []string{"drop"}, []string{"output:65001"}},
+		{"another port of the host", out + "tcp,nw_src=50.1.1.200,nw_dst=50.1.1.2,tp_src=40000,tp_dst=9999,nw_ttl=64", []string{"drop"}, []string{"output:65001"}},
+		{"another port of the host, by UDP", out + "udp,nw_src=50.1.1.200,nw_dst=50.1.1.2,udp_dst=4789,nw_ttl=64", []string{"drop"}, []string{"output:65001"}},
+		{"another port of the host, by IPv6", out + "tcp6,ipv6_src=2001:db8:50::200,ipv6_dst=2001:db8:50::2,tp_dst=9999,nw_ttl=64", []string{"drop"}, []string{"output:65001"}},
+		{"another port of its link-local address", out + "tcp6,ipv6_src=fe80::a,ipv6_dst=fe80::3:c0ff:fea8:3c0a,tp_dst=9999,nw_ttl=64", []string{"drop"}, []string{"output:65001"}},
+		{"BGP of a stranger on the link", out + "tcp,nw_src=50.1.1.99,nw_dst=50.1.1.2,tp_dst=179,nw_ttl=1", []string{"drop"}, []string{"output:65001"}},
+		{"a stranger's ping", out + "icmp,nw_src=20.1.1.1,nw_dst=50.1.1.2,icmp_type=8,nw_ttl=60", []string{"drop"}, []string{"output:65001"}},
+		{"a neighbor's ping", out + "icmp,nw_src=50.1.1.200,nw_dst=50.1.1.2,icmp_type=8,nw_ttl=64", []string{"output:65001"}, nil},
+		{"a neighbor's ping, by IPv6", out + "icmp6,ipv6_src=2001:db8:50::200,ipv6_dst=2001:db8:50::2,icmpv6_type=128,nw_ttl=64", []string{"output:65001"}, nil},
+		{"a neighbor's redirect", out + "icmp,nw_src=50.1.1.200,nw_dst=50.1.1.2,icmp_type=5,nw_ttl=64", []string{"drop"}, []string{"output:65001"}},
+		{"a later fragment", out + "tcp,nw_src=50.1.1.200,nw_dst=50.1.1.2,nw_frag=later,nw_ttl=1", []string{"drop"}, []string{"output:65001"}},
+		{"BGP with TTL security", out + "tcp,nw_src=50.1.1.201,nw_dst=50.1.1.2,tp_dst=179,nw_ttl=255", []string{"output:65001"}, nil},
+		{"the same from further away", out + "tcp,nw_src=50.1.1.201,nw_dst=50.1.1.2,tp_dst=179,nw_ttl=254", []string{"drop"}, []string{"output:65001"}},
 		{"ARP of the physical router", "in_port=65010,dl_src=02:00:00:00:00:0a," + bc + "arp,arp_op=1,arp_spa=50.1.1.200,arp_tpa=50.1.1.2", []string{"output:65001"}, nil},
 		{"its neighbour solicitation", "in_port=65010,dl_src=02:00:00:00:00:0a,dl_dst=33:33:ff:00:00:02,icmp6,ipv6_src=fe80::a,ipv6_dst=ff02::1:ff00:2,icmpv6_type=135,icmpv6_code=0,nw_ttl=255", []string{"output:65001"}, nil},
 		{"its router advertisement", "in_port=65010,dl_src=02:00:00:00:00:0a,dl_dst=33:33:00:00:00:01,icmp6,ipv6_src=fe80::a,ipv6_dst=ff02::1,icmpv6_type=134,icmpv6_code=0,nw_ttl=255", []string{"drop"}, nil},

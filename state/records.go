@@ -146,4 +146,6 @@ type Bgp struct {
 	RouterIP6 string   `json:"router-ip6,omitempty"` // ADDRESS/LENGTH
 	Neighbors []string `json:"neighbors,omitempty"`  // further ones: ADDRESS or ADDRESS@AS
 	Password  string   `json:"password,omitempty"`   // of all sessions (RFC 2385)
+
+	TTLSecurity bool `json:"ttl-security,omitempty"` // of all sessions (RFC 5082)
 }

@@ -125,14 +125,15 @@ func constraints(typ string) map[string]constraint {
 		}
 	case "Bgp":
 		return map[string]constraint{
-			"as":          {what: "the speaker's own autonomous system", most: 64},
-			"hostname":    named("host label of the agent", 256),
-			"neighbor":    {what: "IPv4 address", most: 15},
-			"neighbor-as": {what: "the neighbor's autonomous system", most: 64},
-			"routerip":    {what: "ADDRESS[-OCTET]/LENGTH, IPv4, length 1-31", required: true},
-			"routerip6":   {what: "ADDRESS/LENGTH, IPv6, length 1-127; without it no IPv6 is announced"},
-			"neighbors":   {what: "further neighbors, each ADDRESS or ADDRESS@AS, IPv4 or IPv6"},
-			"password":    {what: "signs the segments of all sessions", most: 80},
+			"as":           {what: "the speaker's own autonomous system", most: 64},
+			"hostname":     named("host label of the agent", 256),
+			"neighbor":     {what: "IPv4 address", most: 15},
+			"neighbor-as":  {what: "the neighbor's autonomous system", most: 64},
+			"routerip":     {what: "ADDRESS[-OCTET]/LENGTH, IPv4, length 1-31", required: true},
+			"routerip6":    {what: "ADDRESS/LENGTH, IPv6, length 1-127; without it no IPv6 is announced"},
+			"neighbors":    {what: "further neighbors, each ADDRESS or ADDRESS@AS, IPv4 or IPv6"},
+			"password":     {what: "signs the segments of all sessions", most: 80},
+			"ttl-security": {what: "sends and takes segments of the sessions with a TTL of 255 only (RFC 5082); the neighbors must do the same", words: []string{"", "yes", "no"}},
 		}
 	case "serviceLB":
 		return map[string]constraint{

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/contiv/netplugin/drivers"
@@ -34,12 +35,13 @@ type router struct {
 
 // routerFlows is what one owner has in the switch: exactly one of the three.
 type routerFlows struct {
-	pipeline *ofnet.Pipeline
-	port     uint32 // of routerPort
-	addrs    [2]netip.Addr
-	route    ofnet.Route
-	hops     uint32
-	macs     string // of the next hops, six bytes each
+	pipeline  *ofnet.Pipeline
+	port      uint32 // of routerPort
+	addrs     [2]netip.Addr
+	neighbors string // of the port, as neighborText gives them
+	route     ofnet.Route
+	hops      uint32
+	macs      string // of the next hops, six bytes each
 }
 
 func newRouter(cfg Config) *router {
@@ -193,7 +195,10 @@ func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error
 	if err != nil {
 		return false, err
 	}
-	flows := map[string]routerFlows{"router": {pipeline: w.pipeline, port: port, addrs: [2]netip.Addr{w.config.Router.Addr(), w.config.Router6.Addr()}}}
+	flows := map[string]routerFlows{"router": {
+		pipeline: w.pipeline, port: port, neighbors: neighborText(w.config.Neighbors),
+		addrs: [2]netip.Addr{w.config.Router.Addr(), w.config.Router6.Addr()},
+	}}
 	settled := d.router.speaker.Settled()
 	routes := d.router.speaker.Routes()
 	macs, err := neighbourMACs(link)
@@ -274,6 +279,29 @@ func macText(hops []netip.Addr, macs map[netip.Addr]ofnet.MAC) string {
 	return string(b)
 }
 
+// neighborText and asNeighbors make neighbours comparable, and neighbours again: each an
+// address, those with TTL security with a "!" before it.
+func neighborText(neighbors []bgp.Neighbor) string {
+	var b []byte
+	for _, n := range neighbors {
+		if n.TTLSecurity {
+			b = append(b, '!')
+		}
+		b = append(n.Addr.AppendTo(b), ' ')
+	}
+	return string(b)
+}
+
+func asNeighbors(text string) (neighbors []ofnet.BGPNeighbor) {
+	for _, f := range strings.Fields(text) {
+		addr, err := netip.ParseAddr(strings.TrimPrefix(f, "!"))
+		if err == nil { // neighborText has written it
+			neighbors = append(neighbors, ofnet.BGPNeighbor{Addr: addr, TTLSecurity: f[0] == '!'})
+		}
+	}
+	return neighbors
+}
+
 // setRouterFlows gives the switch the difference to what it was given last.
 func (d *Driver) setRouterFlows(want map[string]routerFlows) {
 	sw := d.sides[ofnet.VLAN].sw
@@ -292,7 +320,7 @@ func (f routerFlows) program() ofnet.Program {
 	switch {
 	case f.port != 0:
 		addrs := slices.DeleteFunc(slices.Clone(f.addrs[:]), func(a netip.Addr) bool { return !a.IsValid() })
-		return f.pipeline.RouterPort(ofnet.RouterPort{Port: f.port, Addrs: addrs})
+		return f.pipeline.RouterPort(ofnet.RouterPort{Port: f.port, Addrs: addrs, Neighbors: asNeighbors(f.neighbors), BGP: bgp.Port})
 	case f.hops != 0:
 		set := ofnet.HopSet{ID: f.hops}
 		for mac := range slices.Chunk([]byte(f.macs), 6) {

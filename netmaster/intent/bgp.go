@@ -31,7 +31,7 @@ func putBgp(x *tx, b *contivmodel.Bgp) error {
 	x.bgps.put(x, b.Key, b)
 	x.bgpRecs.put(x, b.Hostname, &state.Bgp{
 		ID: b.Hostname, Hostname: b.Hostname, RouterIP: b.Routerip, As: b.As, NeighborAs: b.NeighborAs, Neighbor: b.Neighbor,
-		RouterIP6: b.Routerip6, Neighbors: b.Neighbors, Password: b.Password,
+		RouterIP6: b.Routerip6, Neighbors: b.Neighbors, Password: b.Password, TTLSecurity: b.TTLSecurity == "yes",
 	})
 	return nil
 }

@@ -85,7 +85,7 @@ func asSpeaker(rec state.Bgp) (c bgp.Config, err error) {
 		}
 	}
 	add := func(text string, as uint32) {
-		n := bgp.Neighbor{AS: as, Password: rec.Password}
+		n := bgp.Neighbor{AS: as, Password: rec.Password, TTLSecurity: rec.TTLSecurity}
 		if n.Addr, _ = netip.ParseAddr(text); !n.Addr.IsValid() {
 			fail("neighbor", text, "an address")
 		}

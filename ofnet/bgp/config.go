@@ -27,6 +27,9 @@ type Neighbor struct {
 	AS   uint32     // from 1; that of the host makes the session an internal one
 	// Password signs the segments of the session (RFC 2385), up to 80 bytes; "" for none.
 	Password string
+	// TTLSecurity sends and takes segments of the session with a TTL of 255 only
+	// (RFC 5082), which proves that the neighbor is on the link. Both ends must do so.
+	TTLSecurity bool
 }
 
 const maxPassword = 80 // TCP_MD5SIG_MAXKEYLEN

@@ -29,6 +29,9 @@ const (
 	deferralTime = 1
 )
 
+// maxTTL is the TTL of packets that have passed no router.
+const maxTTL = 255
+
 var families = map[bgp.Family]*api.Family{
 	bgp.RF_IPv4_UC: {Afi: api.Family_AFI_IP, Safi: api.Family_SAFI_UNICAST},
 	bgp.RF_IPv6_UC: {Afi: api.Family_AFI_IP6, Safi: api.Family_SAFI_UNICAST},
@@ -210,6 +213,9 @@ func (s *server) peer(n Neighbor, restarting bool) *api.Peer {
 		GracefulRestart: &api.GracefulRestart{
 			Enabled: true, RestartTime: restartTime, DeferralTime: deferralTime, LocalRestarting: restarting,
 		},
+	}
+	if n.TTLSecurity {
+		p.TtlSecurity = &api.TtlSecurity{Enabled: true, TtlMin: maxTTL}
 	}
 	for _, f := range []bgp.Family{bgp.RF_IPv4_UC, bgp.RF_IPv6_UC} {
 		p.AfiSafis = append(p.AfiSafis, &api.AfiSafi{

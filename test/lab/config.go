@@ -52,6 +52,9 @@ type Config struct {
 	Routers []string `json:"routers,omitempty"`
 	// BGPPassword is what the routers sign their sessions with; "" for nothing.
 	BGPPassword string `json:"bgpPassword,omitempty"`
+	// BGPTTLSecurity are the numbers of hosts whose sessions the routers bind to the link
+	// (RFC 5082).
+	BGPTTLSecurity []int `json:"bgpTTLSecurity,omitempty"`
 	// LogLevel of netmaster and netplugin; default INFO.
 	LogLevel string `json:"logLevel"`
 	// Timeout bounds the wait for all daemons together; default one minute, five with Kubernetes or managed plugins.

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -34,10 +35,13 @@ func (r *Router) bgpd() string {
  no bgp default ipv4-unicast
  timers bgp 10 30
 `, RoutersAS, RouterIP(r.Number))
-	for _, a := range r.hostAddrs() {
+	for i, a := range r.hostAddrs() {
 		fmt.Fprintf(&b, " neighbor %s remote-as %d\n neighbor %s timers connect 2\n", a, HostsAS, a)
 		if r.lab.cfg.BGPPassword != "" {
 			fmt.Fprintf(&b, " neighbor %s password %s\n", a, r.lab.cfg.BGPPassword)
+		}
+		if slices.Contains(r.lab.cfg.BGPTTLSecurity, i+1) {
+			fmt.Fprintf(&b, " neighbor %s ttl-security hops 1\n", a)
 		}
 		fmt.Fprintf(&four, "  neighbor %s activate\n", a)
 		fmt.Fprintf(&six, "  neighbor %s activate\n  neighbor %s route-map six out\n", a, a)
@@ -84,7 +88,11 @@ template bgp hosts {
 }
 `, RouterIP(r.Number), AnycastIP, r.Number, AnycastIP6, r.Number, RouterIP(r.Number), RoutersAS, password, RouterIP6(r.Number))
 	for i, a := range r.hostAddrs() {
-		fmt.Fprintf(&b, "protocol bgp host%d from hosts { neighbor %s as %d; }\n", i+1, a, HostsAS)
+		security := ""
+		if slices.Contains(r.lab.cfg.BGPTTLSecurity, i+1) {
+			security = " ttl security on;"
+		}
+		fmt.Fprintf(&b, "protocol bgp host%d from hosts { neighbor %s as %d;%s }\n", i+1, a, HostsAS, security)
 	}
 	return b.String()
 }

@@ -19,13 +19,12 @@ const bgpPassword = "open-sesame"
 // each other by what hosts and routers, FRR and BIRD, tell each other.
 func TestBGP(t *testing.T) {
 	c := up(t, lab.Config{
-		Hosts: 2, NetMode: "vlan", FwdMode: "routing", Routers: []string{lab.RouterFRR, lab.RouterBIRD}, BGPPassword: bgpPassword,
+		Hosts: 2, NetMode: "vlan", FwdMode: "routing", Routers: []string{lab.RouterFRR, lab.RouterBIRD}, BGPPassword: bgpPassword, BGPTTLSecurity: []int{2},
 	})
 	c.netctl("net", "create", "office", "--encap", "vlan", "--pkt-tag", "101", "--subnet=10.3.1.0/24", "--gateway=10.3.1.254", "--subnetv6=2001:db8:3::/100", "--gatewayv6=2001:db8:3::fe")
 	a := c.attach("host1", "a", "office")
-	for n := 1; n <= 2; n++ {
-		c.speaker(n, bgpPassword)
-	}
+	c.speaker(1, bgpPassword)
+	c.speaker(2, bgpPassword, "--ttl-security")
 	b := c.attach("host2", "b", "office")
 	c.established("host1", 2)
 	c.established("host2", 2)
@@ -148,7 +147,7 @@ func TestBGP(t *testing.T) {
 	})
 	t.Run("a wrong password, then the right one", func(t *testing.T) {
 		c := cluster{c.Lab, t}
-		c.speaker(2, "open-barley")
+		c.speaker(2, "open-barley", "--ttl-security")
 		c.eventually("no session", func() error {
 			if n := c.inspectBGP("host2").sessions(); n != 0 {
 				return fmt.Errorf("%d sessions", n)
@@ -161,9 +160,34 @@ func TestBGP(t *testing.T) {
 			}
 			return nil
 		})
-		c.speaker(2, bgpPassword)
+		c.speaker(2, bgpPassword, "--ttl-security")
 		c.established("host2", 2)
 		c.routed(lab.OutsideName(1), b.IPv4)
+	})
+	t.Run("TTL security at one end only, then at both", func(t *testing.T) {
+		c := cluster{c.Lab, t}
+		c.speaker(2, bgpPassword)
+		c.eventually("no session", func() error {
+			if n := c.inspectBGP("host2").sessions(); n != 0 {
+				return fmt.Errorf("%d sessions", n)
+			}
+			return nil
+		})
+		c.speaker(2, bgpPassword, "--ttl-security")
+		c.established("host2", 2)
+	})
+	t.Run("routers and what is behind them reach nothing of a host but BGP and ping", func(t *testing.T) {
+		c := cluster{c.Lab, t}
+		for _, router := range []string{lab.HostRouterIP(1), lab.HostRouterIP6(1)} {
+			address, _, _ := strings.Cut(router, "/")
+			c.run("host1", "nc -z -w 3 "+address+" 9090") // netplugin does listen there
+			if out, err := c.Output(t.Context(), "router1", "nc", "-z", "-w", "1", address, "9090"); err == nil {
+				t.Errorf("router1 reaches port 9090 of host1 by %s: %s", address, out)
+			}
+			c.reachesNot(lab.OutsideName(1), address)
+		}
+		address, _, _ := strings.Cut(lab.HostRouterIP(1), "/")
+		c.reaches("router1", address)
 	})
 	t.Run("removal", func(t *testing.T) {
 		c := cluster{c.Lab, t}
@@ -187,11 +211,13 @@ func TestBGP(t *testing.T) {
 }
 
 // speaker makes a host talk to both routers.
-func (c cluster) speaker(host int, password string) {
+func (c cluster) speaker(host int, password string, flags ...string) {
 	c.t.Helper()
-	c.netctl("bgp", "create", lab.HostName(host), "--router-ip", lab.HostRouterIP(host), "--router-ip6", lab.HostRouterIP6(host),
+	c.netctl(append([]string{
+		"bgp", "create", lab.HostName(host), "--router-ip", lab.HostRouterIP(host), "--router-ip6", lab.HostRouterIP6(host),
 		"--as", fmt.Sprint(lab.HostsAS), "--neighbor", lab.RouterIP(1), "--neighbor-as", fmt.Sprint(lab.RoutersAS),
-		"--more-neighbors", lab.RouterIP(2), "--password", password)
+		"--more-neighbors", lab.RouterIP(2), "--password", password,
+	}, flags...)...)
 }
 
 // bgpState is what netctl bgp inspect shows of a speaker at work.

@@ -36,6 +36,7 @@ func bgpFlags() []cli.Flag {
 		&cli.StringFlag{Name: "router-ip6", Usage: "the speaker's own IPv6 address, `ADDRESS/LENGTH`; without it no IPv6 is announced"},
 		&cli.StringSliceFlag{Name: "more-neighbors", Usage: "further neighbors, each `ADDRESS[@NUMBER]`"},
 		&cli.StringFlag{Name: "password", Usage: "`SECRET` that signs the sessions (RFC 2385)"},
+		&cli.BoolFlag{Name: "ttl-security", Usage: "take no session from beyond the link (RFC 5082); the neighbors must do the same"},
 	}
 }
 
@@ -44,6 +45,9 @@ func createBgp(ctx context.Context, cmd *cli.Command) error {
 		Hostname: cmd.Args().First(), Routerip: cmd.String("router-ip"), As: cmd.String("as"),
 		NeighborAs: cmd.String("neighbor-as"), Neighbor: cmd.String("neighbor"),
 		Routerip6: cmd.String("router-ip6"), Neighbors: cmd.StringSlice("more-neighbors"), Password: cmd.String("password"),
+	}
+	if cmd.Bool("ttl-security") {
+		b.TTLSecurity = "yes"
 	}
 	if _, err := netip.ParsePrefix(b.Routerip); err != nil {
 		return misuse("Invalid router-ip %q: expected ADDRESS/LENGTH", b.Routerip)
