@@ -42,6 +42,7 @@ const (
 	TagRoot        = StateRoot + "tags/"
 	OperEndpointRt = OperRoot + "eps/"
 	OperDriverRoot = OperRoot + "ovs-driver/"
+	LateReleasesRt = OperRoot + "netmaster/releases/"
 )
 
 // NetworkID, GroupID and EndpointID build the ids under which records stand.

@@ -97,6 +97,19 @@ type AddressClaim struct {
 	// Held is set while the manager of a swarm has handed the address out: it stays
 	// reserved before and after its endpoint, until the manager gives it back.
 	Held bool `json:"held,omitempty"`
+	// Reservation is the name that whoever reserved the address gave to the reservation. It
+	// stays with the claim of the endpoint that took the address over.
+	Reservation string `json:"reservation,omitempty"`
+	// Unreleased is set while an endpoint has an address that a client without a name for
+	// its reservation may still give back; ReservedBy is that client's host, or empty.
+	Unreleased bool   `json:"unreleased,omitempty"`
+	ReservedBy string `json:"reservedBy,omitempty"`
+}
+
+// LateReleases are the releases that may still come for an address which its former owners
+// no longer have: they must not end the reservation of the next one.
+type LateReleases struct {
+	From []string `json:"from"` // hosts of the former owners; empty for clients that name none
 }
 
 // TagClaim says which object holds a tag or a group id.

@@ -2,6 +2,7 @@ package dockplugin
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/contiv/netplugin/state"
@@ -10,12 +11,13 @@ import (
 
 // addresses remembers what became of the addresses that were handed out. An Engine gives
 // an address back after it has deleted the endpoint, with which netmaster has freed the
-// address already: by then it may be reserved for a container of another host. In a swarm
-// nodes and the manager both give an address back, and only the manager's word counts.
+// address already: by then it may be reserved for another container, of this host or another.
+// In a swarm nodes and the manager both give an address back, and only the manager's word
+// counts.
 type addresses struct {
 	mu    sync.Mutex
-	went  map[addressKey]bool // whether it went with its endpoint
-	only4 map[string]struct{} // endpoints to which the Engine gives no IPv6 address
+	out   map[addressKey][]grant // oldest first; the Engine has as many releases to make
+	only4 map[string]struct{}    // endpoints to which the Engine gives no IPv6 address
 
 	// Endpoints that an agent made that was here before this one; nil until these are
 	// known. Until then new are all others that have been heard of.
@@ -27,23 +29,39 @@ type addressKey struct {
 	addr  netip.Addr
 }
 
+// grant is an address as it was handed out once.
+type grant struct {
+	reservation string // its name at netmaster; empty when it has none
+	went        bool   // with its endpoint, or it is not ours to give back
+}
+
+// maxGrants bounds what is remembered of one address: an Engine that was killed between the
+// end of an endpoint and the release never makes that release.
+const maxGrants = 4
+
 func newAddresses() *addresses {
-	return &addresses{went: map[addressKey]bool{}, only4: map[string]struct{}{}, new: map[string]struct{}{}}
+	return &addresses{out: map[addressKey][]grant{}, only4: map[string]struct{}{}, new: map[string]struct{}{}}
 }
 
 // handOut says that an address was handed out.
-func (l *addresses) handOut(owner string, a netip.Addr) {
+func (l *addresses) handOut(owner string, a netip.Addr, reservation string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.went[addressKey{owner, a}] = false
+	l.add(addressKey{owner, a}, grant{reservation: reservation})
 }
 
-// out reports whether an address was handed out and is still with the Engine.
-func (l *addresses) out(owner string, a netip.Addr) bool {
+func (l *addresses) add(k addressKey, g grant) {
+	if len(l.out[k]) == maxGrants {
+		l.out[k] = l.out[k][1:]
+	}
+	l.out[k] = append(l.out[k], g)
+}
+
+// isOut reports whether an address was handed out and is still with the Engine.
+func (l *addresses) isOut(owner string, a netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	went, known := l.went[addressKey{owner, a}]
-	return known && !went
+	return slices.ContainsFunc(l.out[addressKey{owner, a}], func(g grant) bool { return !g.went })
 }
 
 // goWith says that an endpoint of a place is gone, with its addresses.
@@ -56,8 +74,9 @@ func (l *addresses) goWith(p docknet.Place, texts ...string) {
 			continue
 		}
 		for _, owner := range []string{ownerOf(p), p.NetworkID(), ""} {
-			if _, ok := l.went[addressKey{owner, a}]; ok {
-				l.went[addressKey{owner, a}] = true
+			grants := l.out[addressKey{owner, a}]
+			if i := slices.IndexFunc(grants, func(g grant) bool { return !g.went }); i >= 0 {
+				grants[i].went = true
 			}
 		}
 	}
@@ -106,16 +125,27 @@ func (l *addresses) inherited(endpoint string) bool {
 func (l *addresses) borrow(owner string, a netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.went[addressKey{owner, a}] = true
+	// The same word twice still means one release.
+	if k := (addressKey{owner, a}); !slices.ContainsFunc(l.out[k], func(g grant) bool { return g.went }) {
+		l.add(k, grant{went: true})
+	}
 }
 
-// giveBack forgets an address and reports whether it went with its endpoint.
-func (l *addresses) giveBack(owner string, a netip.Addr) (went bool) {
+// giveBack forgets what was handed out first under an address, and returns it. The Engine
+// does not say which of its releases is whose, but it makes one for each grant: with the
+// last one the last reservation ends.
+func (l *addresses) giveBack(owner string, a netip.Addr) (g grant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	went = l.went[addressKey{owner, a}]
-	delete(l.went, addressKey{owner, a})
-	return went
+	k := addressKey{owner, a}
+	grants := l.out[k]
+	if len(grants) == 0 {
+		return grant{}
+	}
+	if l.out[k] = grants[1:]; len(grants) == 1 {
+		delete(l.out, k)
+	}
+	return grants[0]
 }
 
 // note6 says whether the Engine gives an endpoint an IPv6 address. Containers may have

@@ -2,6 +2,7 @@ package dockplugin
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -130,7 +131,10 @@ func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressReque
 		}
 		alloc.PreferredIPv4Address = want.String()
 	}
-	if !s.given.out(id.owner, want) {
+	if !s.cfg.Swarm {
+		alloc.Reservation = s.cfg.HostLabel + "/" + rand.Text()
+	}
+	if !s.given.isOut(id.owner, want) {
 		// What this host has reserved without knowing is its own: an answer was lost, or an
 		// address was given back while netmaster was away.
 		alloc.Host = s.cfg.HostLabel
@@ -143,7 +147,7 @@ func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressReque
 		return none, fmt.Errorf("address of %s: %w", req.PoolID, err)
 	}
 	if p, err := netip.ParsePrefix(resp.IPv4Address); err == nil && !s.cfg.Swarm {
-		s.given.handOut(id.owner, p.Addr())
+		s.given.handOut(id.owner, p.Addr(), alloc.Reservation)
 	}
 	host, _, _ := strings.Cut(resp.IPv4Address, "/")
 	return unheard{cnm.RequestAddressResponse{Address: resp.IPv4Address}, func(ctx context.Context) error {
@@ -193,12 +197,17 @@ func (s *Server) releaseAddress(ctx context.Context, req cnm.ReleaseAddressReque
 	if err != nil {
 		return cnm.Empty{}, errs.New(errs.Invalid, "address %q: expected one of %s", req.Address, id.pool)
 	}
-	if s.given.giveBack(id.owner, a) {
+	given := s.given.giveBack(id.owner, a)
+	if given.went {
 		return cnm.Empty{}, nil
 	}
 	short, cancel := s.share(ctx)
 	defer cancel()
-	err = s.cfg.Master.ReleaseAddress(short, masterapi.ReleaseAddressRequest{NetworkID: id.owner + "|" + s.addressPool(id), IPv4Address: a.String()})
+	release := masterapi.ReleaseAddressRequest{NetworkID: id.owner + "|" + s.addressPool(id), IPv4Address: a.String(), Reservation: given.reservation}
+	if !s.cfg.Swarm {
+		release.Host = s.cfg.HostLabel
+	}
+	err = s.cfg.Master.ReleaseAddress(short, release)
 	if errs.Is(err, errs.NotFound) {
 		err = nil
 	}

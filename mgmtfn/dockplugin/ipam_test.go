@@ -175,6 +175,51 @@ func TestAnotherHostsReservationStays(t *testing.T) {
 	}
 }
 
+// TestOwnReservationStays: the same on one host. An Engine gives an address back late, after
+// it has got it once more for another container; the second reservation ends with the second
+// release, whichever of the two comes first.
+func TestOwnReservationStays(t *testing.T) {
+	w := newWorld(t)
+	w.network("net1", "10.1.1.0/24", "10.1.1.254")
+	w.eventually("docker network", func() bool { return w.engine.named("net1") != nil })
+	at, _, err := w.engine.run("c1", "net1", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(call200(w.server, "/NetworkDriver.DeleteEndpoint", cnm.EndpointRequest{NetworkID: at.NetworkID, EndpointID: at.EndpointID}, nil))
+	const pool = "net1.default|10.1.1.0/24"
+	request := func() string {
+		t.Helper()
+		var got cnm.RequestAddressResponse
+		must(call200(w.server, "/IpamDriver.RequestAddress", cnm.RequestAddressRequest{PoolID: pool}, &got))
+		return strings.TrimSuffix(got.Address, "/24")
+	}
+	release := func(a string) {
+		t.Helper()
+		must(call200(w.server, "/IpamDriver.ReleaseAddress", cnm.ReleaseAddressRequest{PoolID: pool, Address: a}, nil))
+	}
+	first := at.IPv4.String()
+	if got := request(); got != first {
+		t.Fatalf("the second container gets %s, want %s, which is free again", got, first)
+	}
+	release(first)
+	third := request()
+	if third == first {
+		t.Fatalf("a third container gets %s, which is reserved for the second", third)
+	}
+	release(first)
+	release(third)
+	if diff := cmp.Diff([]string{"net1.default/10.1.1.254"}, w.keys(state.IPAMRoot)); diff != "" {
+		t.Errorf("claims after everything was given back:\n%s", diff)
+	}
+}
+
 // deaf is a caller that has hung up.
 type deaf struct{ *httptest.ResponseRecorder }
 

@@ -191,7 +191,7 @@ func TestHandler(t *testing.T) {
 		"no host":   {http.MethodPost, clusterapi.PathReport, `{}`, http.StatusBadRequest},
 		"no JSON":   {http.MethodPost, clusterapi.PathReport, `{"host":`, http.StatusBadRequest},
 		"too large": {http.MethodPost, clusterapi.PathReport, `{"host":"` + strings.Repeat("x", clusterapi.MaxBody) + `"}`, http.StatusBadRequest},
-		"method":    {http.MethodGet, clusterapi.PathReport, "", http.StatusMethodNotAllowed},
+		"method":    {http.MethodGet, clusterapi.PathReport, "", http.StatusNotFound},
 		"path":      {http.MethodPost, "/", "", http.StatusNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/httproutes"
 )
 
 // Handler is netmaster's end of the control channel, for port 9001.
@@ -36,5 +37,5 @@ func (m *Members) Handler() http.Handler {
 		// A client that has gone is nobody's error.
 		_ = json.NewEncoder(w).Encode(clusterapi.ReportResponse{SpacingMS: int(spacing / time.Millisecond)})
 	})
-	return mux
+	return httproutes.OrNotFound(mux)
 }

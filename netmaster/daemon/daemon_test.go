@@ -87,8 +87,12 @@ func TestLocalAnswers(t *testing.T) {
 				return code == http.StatusOK
 			})
 		}
-		if code, _ := m.do(t, http.MethodPost, "/version", ""); code != http.StatusMethodNotAllowed {
-			t.Errorf("%s: POST /version: %d", m.name, code)
+		for _, path := range []string{"/version", "/info", "/healthz", "/readyz", "/metrics"} {
+			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch, http.MethodOptions} {
+				if code, body := m.do(t, method, path, ""); code != http.StatusNotFound || body != "404 page not found\n" {
+					t.Errorf("%s: %s %s: %d %q", m.name, method, path, code, body)
+				}
+			}
 		}
 		if _, body := m.get(t, "/metrics"); !strings.Contains(body, `contiv_netmaster_build_info{built="",commit="",version="1.2.3"} 1`) ||
 			!strings.Contains(body, "contiv_netmaster_http_requests_total") {

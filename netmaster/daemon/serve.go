@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/contiv/netplugin/netmaster/events"
+	"github.com/contiv/netplugin/utils/httproutes"
 )
 
 // hop is the header by which a netmaster marks a request it passes on, so that two
@@ -27,7 +28,8 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", d.serveHealth)
 	mux.HandleFunc("GET /readyz", d.serveReady)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))
-	return d.shield(streams{events: d.events, alive: http.HandlerFunc(d.serveAlive), rest: d.metrics.count(dispatch{mux: mux, api: http.HandlerFunc(d.serveAPI)})})
+	own := dispatch{own: httproutes.OrNotFound(mux), api: http.HandlerFunc(d.serveAPI)}
+	return d.shield(streams{events: d.events, alive: http.HandlerFunc(d.serveAlive), rest: d.metrics.count(own)})
 }
 
 // streams keeps answers without end apart from the others: how long one lasts says
@@ -45,17 +47,16 @@ func (h streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// dispatch keeps the mux to its own paths. Everything else reaches the API with its
+// dispatch keeps this process to its own paths. Everything else reaches the API with its
 // path as it was sent: a mux would clean it.
 type dispatch struct {
-	mux *http.ServeMux
-	api http.Handler
+	own, api http.Handler
 }
 
 func (h dispatch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/version", "/info", "/healthz", "/readyz", "/metrics":
-		h.mux.ServeHTTP(w, r)
+		h.own.ServeHTTP(w, r)
 	default:
 		h.api.ServeHTTP(w, r)
 	}

@@ -51,9 +51,13 @@ func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressReq
 		}
 		reserver := ownerReserved + req.NetworkID
 		if req.Host != "" {
-			reserver += " on " + req.Host
+			reserver += reservedOn + req.Host
 		}
-		if claim, ok := x.addrs.get(claimKey{s.Config().Name, want.String()}); ok && req.Host != "" && claim.Owner == reserver {
+		again := claimKey{s.Config().Name, want.String()}
+		if claim, ok := x.addrs.get(again); ok && req.Host != "" && claim.Owner == reserver {
+			if claim.Reservation != req.Reservation {
+				x.addrs.put(x, again, &state.AddressClaim{Owner: claim.Owner, Held: claim.Held, Reservation: req.Reservation})
+			}
 			return answer(want, bitsOf(s, want)), nil
 		}
 		var a netip.Addr
@@ -65,7 +69,7 @@ func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressReq
 		if err != nil {
 			return nil, err
 		}
-		err = x.claimAddress(s.Config().Name, a.String(), reserver)
+		err = x.reserveAddress(s.Config().Name, a.String(), reserver, req.Reservation)
 		if req.Held {
 			x.hold(claimKey{s.Config().Name, a.String()})
 		}
@@ -83,7 +87,8 @@ func bitsOf(s *ipam.Space, a netip.Addr) int {
 
 // ReleaseAddress gives back an address that AllocAddress has handed out. What is free,
 // belongs to an endpoint, or is a gateway stays as it is, without an error; an endpoint's
-// that is held as well then goes with the endpoint.
+// that is held as well then goes with the endpoint. So does an address that somebody else
+// has reserved meanwhile: see endReservation.
 func (e *Engine) ReleaseAddress(ctx context.Context, req masterapi.ReleaseAddressRequest) error {
 	id, poolText, _ := strings.Cut(req.NetworkID, "|")
 	pool, err := parsePool(poolText)
@@ -101,7 +106,7 @@ func (e *Engine) ReleaseAddress(ctx context.Context, req masterapi.ReleaseAddres
 			if req.Held {
 				x.unhold(net, req.Gone)
 			} else {
-				x.letGo(claimKey{net, a.String()})
+				x.endReservation(claimKey{net, a.String()}, req.Host, req.Reservation)
 			}
 		}
 		return func(int64) any { return struct{}{} }, nil

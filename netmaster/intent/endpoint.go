@@ -147,8 +147,12 @@ func bindAddress(x *tx, net string, addr netip.Addr, endpoint string) {
 		x.onUndo(func() { s.Free(addr) })
 	}
 	k := claimKey{net, addr.String()}
-	before, ok := x.addrs.get(k)
-	x.addrs.put(x, k, &state.AddressClaim{Owner: ownerEndpoint(endpoint), Held: ok && before.Held})
+	claim := &state.AddressClaim{Owner: ownerEndpoint(endpoint)}
+	if before, ok := x.addrs.get(k); ok {
+		claim.Held, claim.Reservation = before.Held, before.Reservation
+		claim.ReservedBy, claim.Unreleased = releaser(before)
+	}
+	x.addrs.put(x, k, claim)
 }
 
 // DeleteEndpoint removes an endpoint and returns its addresses. A network or group

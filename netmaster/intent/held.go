@@ -19,20 +19,11 @@ func (x *tx) hold(k claimKey) bool {
 		return false
 	}
 	if !claim.Held {
-		x.addrs.put(x, k, &state.AddressClaim{Owner: claim.Owner, Held: true})
+		held := *claim
+		held.Held = true
+		x.addrs.put(x, k, &held)
 	}
 	return true
-}
-
-// letGo ends a reservation, and that an endpoint's address is held.
-func (x *tx) letGo(k claimKey) {
-	claim, ok := x.addrs.get(k)
-	switch {
-	case ok && strings.HasPrefix(claim.Owner, ownerReserved):
-		x.freeAddress(k.net, k.what, claim.Owner)
-	case ok && claim.Held:
-		x.addrs.put(x, k, &state.AddressClaim{Owner: claim.Owner})
-	}
 }
 
 // unhold ends that addresses of a network are held. Reserved ones are given back at once if
@@ -51,7 +42,9 @@ func (x *tx) unhold(net string, gone bool) {
 		case gone && strings.HasPrefix(claim.Owner, ownerReserved):
 			x.freeAddress(k.net, k.what, claim.Owner)
 		default:
-			x.addrs.put(x, k, &state.AddressClaim{Owner: claim.Owner})
+			loose := *claim
+			loose.Held = false
+			x.addrs.put(x, k, &loose)
 		}
 	}
 }
@@ -59,9 +52,16 @@ func (x *tx) unhold(net string, gone bool) {
 // leaveAddress ends an owner's claim of an address. One that is held is reserved again.
 func (x *tx) leaveAddress(net, addr, owner string) {
 	k := claimKey{net, addr}
-	if claim, ok := x.addrs.get(k); ok && claim.Owner == owner && claim.Held {
-		x.addrs.put(x, k, &state.AddressClaim{Owner: ownerReserved + net, Held: true})
+	claim, ok := x.addrs.get(k)
+	if !ok || claim.Owner != owner {
 		return
+	}
+	if claim.Held {
+		x.addrs.put(x, k, &state.AddressClaim{Owner: ownerReserved + net, Held: true, Reservation: claim.Reservation})
+		return
+	}
+	if claim.Unreleased {
+		x.expectRelease(k, claim.ReservedBy)
 	}
 	x.freeAddress(net, addr, owner)
 }

@@ -105,6 +105,7 @@ func (e *Engine) checkConsistent(t tb) {
 		compare(t, "group states", fresh.grpStates, m.grpStates)
 		compare(t, "endpoints", fresh.endpoints, m.endpoints)
 		compare(t, "address claims", fresh.addrs, m.addrs)
+		compare(t, "late releases", fresh.late, m.late)
 		compare(t, "tag claims", fresh.tags, m.tags)
 		if x.size() != 0 || len(x.undo) != 0 {
 			t.Errorf("%d planned rows are left over", x.size())

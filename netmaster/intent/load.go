@@ -68,6 +68,7 @@ func (l *loader) load(ctx context.Context) error {
 		{state.GroupRoot, decodeRecord(m.grpStates)},
 		{state.EndpointRoot, decodeRecord(m.endpoints)},
 		{state.IPAMRoot, l.address},
+		{state.LateReleasesRt, l.lateReleases},
 		{state.TagRoot, l.tag},
 		{state.PolicyRuleRoot, decodeRecord(m.ruleRecs)},
 		{state.ServiceLBRoot, decodeRecord(m.svcRecs)},
@@ -205,6 +206,20 @@ func (l *loader) address(rest string, kv objdb.KV) error {
 	}
 	l.model.addrs.load(k, claim, kv.ModRevision)
 	return decodeErr
+}
+
+// lateReleases reads which releases of an address may still come.
+func (l *loader) lateReleases(rest string, kv objdb.KV) error {
+	slash := strings.LastIndexByte(rest, '/')
+	if slash < 0 {
+		return errs.New(errs.Invalid, "no address in the key")
+	}
+	late := new(state.LateReleases)
+	if err := json.Unmarshal(kv.Value, late); err != nil {
+		return err
+	}
+	l.model.late.load(claimKey{rest[:slash], rest[slash+1:]}, late, kv.ModRevision)
+	return nil
 }
 
 // tag reads a claim. One that is unreadable still keeps its tag.

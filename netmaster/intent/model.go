@@ -36,6 +36,7 @@ type model struct {
 	grpStates *table[string, state.EndpointGroup] // by id
 	endpoints *table[string, state.Endpoint]      // by id
 	addrs     *table[claimKey, state.AddressClaim]
+	late      *table[claimKey, state.LateReleases]
 	tags      *table[tagKey, state.TagClaim]
 	ruleRecs  *table[string, state.PolicyRule]   // by rule id
 	bgpRecs   *table[string, state.Bgp]          // by host label
@@ -49,6 +50,7 @@ type model struct {
 	endpointsOfGroup *index[string, state.Endpoint]            // by group id
 	endpointsOfHost  *index[string, state.Endpoint]            // by the host's label
 	addrsOfNet       *index[claimKey, state.AddressClaim]
+	lateOfNet        *index[claimKey, state.LateReleases]
 	tagsOfPool       *index[tagKey, state.TagClaim]
 
 	profilesOfTenant  *index[string, contivmodel.Netprofile]
@@ -109,6 +111,7 @@ func newModel() *model {
 		grpStates:  newTable[string, state.EndpointGroup](in(state.GroupRoot)),
 		endpoints:  newTable[string, state.Endpoint](in(state.EndpointRoot)),
 		addrs:      newTable[claimKey, state.AddressClaim](func(k claimKey) string { return state.IPAMRoot + k.net + "/" + k.what }),
+		late:       newTable[claimKey, state.LateReleases](func(k claimKey) string { return state.LateReleasesRt + k.net + "/" + k.what }),
 		tags:       newTable[tagKey, state.TagClaim](func(k tagKey) string { return state.TagRoot + k.pool + "/" + strconv.Itoa(k.tag) }),
 		ruleRecs:   newTable[string, state.PolicyRule](in(state.PolicyRuleRoot)),
 		bgpRecs:    newTable[string, state.Bgp](in(state.BgpRoot)),
@@ -134,6 +137,7 @@ func newModel() *model {
 	m.endpointsOfGroup = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.EndpointGroupKey })
 	m.endpointsOfHost = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.HomingHost })
 	m.addrsOfNet = m.addrs.indexed(func(k claimKey, _ *state.AddressClaim) string { return k.net })
+	m.lateOfNet = m.late.indexed(func(k claimKey, _ *state.LateReleases) string { return k.net })
 	m.tagsOfPool = m.tags.indexed(func(k tagKey, _ *state.TagClaim) string { return k.pool })
 	m.profilesOfTenant = m.profiles.indexed(func(_ string, p *contivmodel.Netprofile) string { return p.TenantName })
 	m.policiesOfTenant = m.policies.indexed(func(_ string, p *contivmodel.Policy) string { return p.TenantName })
@@ -175,7 +179,7 @@ func (m *model) tables() []planned {
 	return []planned{
 		m.tenants, m.networks, m.groups, m.globals,
 		m.profiles, m.policies, m.rules, m.apps, m.contracts, m.bgps, m.gateways, m.services,
-		m.settings, m.netStates, m.grpStates, m.endpoints, m.addrs, m.tags, m.ruleRecs, m.bgpRecs, m.svcRecs, m.provLists,
+		m.settings, m.netStates, m.grpStates, m.endpoints, m.addrs, m.late, m.tags, m.ruleRecs, m.bgpRecs, m.svcRecs, m.provLists,
 	}
 }
 

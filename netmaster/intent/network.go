@@ -247,6 +247,10 @@ func removeNetwork(x *tx, n *contivmodel.Network) error {
 	for k := range x.addrs.where(x.addrsOfNet, id) {
 		x.addrs.del(x, k)
 	}
+	x.dropPrefix(state.LateReleasesRt + id + "/")
+	for k := range x.late.where(x.lateOfNet, id) {
+		x.late.del(x, k)
+	}
 	if s := x.closeSpace(n.TenantName, id, n.NetworkName); s != nil {
 		x.onUndo(func() { x.openSpace(n.TenantName, id, n.NetworkName, s) })
 	}

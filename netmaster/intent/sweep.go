@@ -11,6 +11,8 @@ import (
 const (
 	reservedFor = 10 * time.Minute // from when this leader has seen the reservation first
 	sweepEvery  = time.Minute
+	// lateFor is how long a release is waited for after its address has gone.
+	lateFor = time.Hour
 )
 
 // reservation is one claim of an address, at one time: the next claim of the same
@@ -25,7 +27,7 @@ type reservation struct {
 func (e *Engine) sweepReserved(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
-	seen := map[reservation]time.Time{}
+	seen, late := map[reservation]time.Time{}, map[reservation]time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -38,6 +40,11 @@ func (e *Engine) sweepReserved(ctx context.Context) {
 				var stale []reservation
 				seen, stale = e.staleReservations(seen, now, holders)
 				err = e.giveBack(ctx, stale)
+			}
+			if err == nil {
+				var over []reservation
+				late, over = e.overdueReleases(late, now)
+				err = e.forgetReleases(ctx, over)
 			}
 			if err != nil {
 				e.cfg.Log.WithError(err).Warn("give back reserved addresses, trying again later")
@@ -70,6 +77,42 @@ func (e *Engine) staleReservations(seen map[reservation]time.Time, now time.Time
 	return next, stale
 }
 
+// overdueReleases returns which late releases have been waited for since when, and those
+// that will not come any more.
+func (e *Engine) overdueReleases(seen map[reservation]time.Time, now time.Time) (next map[reservation]time.Time, over []reservation) {
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	next = map[reservation]time.Time{}
+	for k, r := range m.late.base {
+		res := reservation{k, r.rev}
+		since, known := seen[res]
+		if !known {
+			since = now
+		}
+		if next[res] = since; now.Sub(since) >= lateFor {
+			over = append(over, res)
+		}
+	}
+	return next, over
+}
+
+// forgetReleases stops waiting for releases, where none has come or been added since.
+func (e *Engine) forgetReleases(ctx context.Context, over []reservation) error {
+	if len(over) == 0 {
+		return nil
+	}
+	_, err := submit[struct{}](ctx, e.writer, true, func(x *tx) (reply, error) {
+		for _, res := range over {
+			if r, ok := x.late.base[res.claimKey]; ok && r.rev == res.rev {
+				x.late.del(x, res.claimKey)
+			}
+		}
+		return func(int64) any { return struct{}{} }, nil
+	})
+	return err
+}
+
 // giveBack frees addresses whose claims are still the given reservations.
 func (e *Engine) giveBack(ctx context.Context, stale []reservation) error {
 	if len(stale) == 0 {
@@ -83,6 +126,9 @@ func (e *Engine) giveBack(ctx context.Context, stale []reservation) error {
 			}
 			e.cfg.Log.WithField("network", res.net).WithField("address", res.what).WithField("owner", r.v.Owner).
 				Info("giving back an address that was reserved and never used")
+			if host, comes := releaser(r.v); comes {
+				x.expectRelease(res.claimKey, host)
+			}
 			x.freeAddress(res.net, res.what, r.v.Owner)
 		}
 		return func(int64) any { return struct{}{} }, nil

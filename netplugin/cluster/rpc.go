@@ -9,6 +9,7 @@ import (
 
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/httproutes"
 )
 
 // Answers are what the agent does for netmasters.
@@ -43,7 +44,7 @@ func Handler(a Answers) http.Handler {
 		answer(w, clusterapi.AnnounceResponse{Endpoints: n})
 	})
 	mux.HandleFunc("GET "+clusterapi.PathStatus, func(w http.ResponseWriter, _ *http.Request) { answer(w, a.Status()) })
-	return mux
+	return httproutes.OrNotFound(mux)
 }
 
 func answer(w http.ResponseWriter, body any) {

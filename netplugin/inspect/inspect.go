@@ -15,6 +15,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/state/traceapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/httproutes"
 	"github.com/contiv/netplugin/utils/version"
 )
 
@@ -100,7 +101,7 @@ func Handler(s Sources) http.Handler {
 		reply(w, status, r)
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
-	return mux
+	return httproutes.OrNotFound(mux)
 }
 
 // Report says whether the agent serves, and if not, what it waits for.

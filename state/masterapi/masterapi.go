@@ -34,6 +34,9 @@ type AllocAddressRequest struct {
 	// Host is the label of the host that asks. It may ask again for an address that it has
 	// reserved: an answer may have been lost, and an address not been given back.
 	Host string `json:",omitempty"`
+	// Reservation names the reservation, so that a release can say which one it ends. The
+	// client chooses a name that it never uses again.
+	Reservation string `json:",omitempty"`
 }
 
 // AllocAddressResponse repeats NetworkID; IPv4Address carries either family, as CIDR.
@@ -50,6 +53,11 @@ type ReleaseAddressRequest struct {
 	// address of the network until it asks for it again. With Gone it will ask for none: its
 	// docker network has been removed.
 	Held, Gone bool `json:",omitempty"`
+	// Reservation is the one to end, and no other; Host is whose. Without both, a release
+	// ends a reservation without a name, if no former owner of the address has a release to
+	// come: then it counts as that one's.
+	Host        string `json:",omitempty"`
+	Reservation string `json:",omitempty"`
 }
 
 // ReleaseAddressResponse is the answer; Status is "success".
