@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,38 @@ func prefixes(s ...string) (out []netip.Prefix) {
 		out = append(out, netip.MustParsePrefix(p))
 	}
 	return out
+}
+
+// Whoever writes the store must not write rules: a name that is none of an interface is
+// refused, and everything else is as planned.
+func TestNamesThatAreNoInterfaces(t *testing.T) {
+	inNamespace(t, func(k *Keeper, _ map[string]string) {
+		for _, evil := range []string{
+			"x\" accept; add rule inet contiv forward accept; #", "x\nadd table inet owned", "../../../kernel", "all", "h0\"", "", "{ }", strings.Repeat("y", 16),
+		} {
+			plan := first
+			plan.Links = append(slices.Clone(plan.Links), Link{Name: evil})
+			plan.Routes = append(slices.Clone(plan.Routes), Route{Dst: netip.MustParsePrefix("30.1.2.0/24"), Link: evil})
+			plan.Guarded = append(slices.Clone(plan.Guarded), evil)
+			plan.NAT = append([]NAT{{Out: evil, To: netip.MustParseAddr("132.1.1.9")}}, plan.NAT...)
+			for i, n := range plan.NAT {
+				if n.Out == "" {
+					plan.NAT[i].Inside = append(slices.Clone(n.Inside), evil)
+				}
+			}
+			if evil == "" { // which as a translation is one of the other kind
+				plan.NAT = first.NAT
+			}
+			k.looked = k.looked.AddDate(-1, 0, 0)
+			if err := k.apply(t.Context(), plan); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("interface name %q", evil)) {
+				t.Errorf("%q: the error is %v", evil, err)
+			}
+			checkPlan(t, first)
+		}
+		if out, err := exec.Command("nft", "list", "tables").CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "table inet contiv" {
+			t.Errorf("tables: %v\n%s", err, out)
+		}
+	})
 }
 
 // From any plan to any other, with nothing of somebody else's touched, and with nothing

@@ -127,7 +127,8 @@ func (k *Keeper) round(ctx context.Context, plan Plan, last time.Duration) time.
 func (k *Keeper) apply(ctx context.Context, plan Plan) error {
 	sys := sysctls{note: k.cfg.Note}
 	links := map[string]netlink.Link{}
-	var failed []error
+	plan, err := plan.checked()
+	failed := []error{err}
 	for _, want := range plan.Links {
 		link, err := applyLink(want, sys)
 		if err != nil {

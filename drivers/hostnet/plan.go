@@ -1,8 +1,12 @@
 package hostnet
 
 import (
+	"errors"
+	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/contiv/netplugin/utils/netx"
 )
 
 // RouteProtocol marks our routes (rtnetlink(7), rtm_protocol; 192 to 255 and the
@@ -52,6 +56,45 @@ type NAT struct {
 
 	From   netip.Prefix
 	Inside []string // names of links
+}
+
+// checked is the plan without what names no interface could have: names come from the
+// store, and are written into rules that the kernel takes from root. The error tells
+// what is missing.
+func (p Plan) checked() (Plan, error) {
+	bad := map[string]error{}
+	fits := func(name string) bool {
+		err := netx.CheckLinkName(name)
+		if err != nil {
+			bad[name] = err
+		}
+		return err == nil
+	}
+	out := p
+	out.Links, out.Routes, out.NAT, out.Guarded = nil, nil, nil, nil
+	for _, l := range p.Links {
+		if fits(l.Name) {
+			out.Links = append(out.Links, l)
+		}
+	}
+	for _, r := range p.Routes {
+		if fits(r.Link) {
+			out.Routes = append(out.Routes, r)
+		}
+	}
+	for _, n := range p.NAT {
+		if n.Out != "" && !fits(n.Out) {
+			continue
+		}
+		n.Inside = slices.DeleteFunc(slices.Clone(n.Inside), func(name string) bool { return !fits(name) })
+		out.NAT = append(out.NAT, n)
+	}
+	for _, name := range p.Guarded {
+		if fits(name) {
+			out.Guarded = append(out.Guarded, name)
+		}
+	}
+	return out, errors.Join(slices.Collect(maps.Values(bad))...)
 }
 
 func (p Plan) link(name string) (Link, bool) {

@@ -24,6 +24,21 @@ func compile(s Service) program {
 	return c.program
 }
 
+// maxComment is how many bytes nft takes in a comment (NFTNL_UDATA_COMMENT_MAXLEN).
+const maxComment = 128
+
+// comment makes a name fit to stand in nft's language between quotation marks, which
+// knows no way to escape them: whoever wrote the name must not write rules.
+func comment(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r <= ' ' || r > '~' || r == '"' || r == '\\' {
+			return '?'
+		}
+		return r
+	}, name)
+	return clean[:min(len(clean), maxComment)]
+}
+
 type compiler struct {
 	service Service
 	program program
@@ -55,7 +70,7 @@ func (c compiler) seat(s Seat) {
 	}
 	point := func(in, verdict string) {
 		if verdict != "" {
-			c.program.elements[element{in, key}] = pointing{verdict, strings.TrimSuffix(c.service.ID+":"+s.Name, ":")}
+			c.program.elements[element{in, key}] = pointing{verdict, comment(strings.TrimSuffix(c.service.ID+":"+s.Name, ":"))}
 		}
 	}
 	inside, outside := c.way(s, fam, proto, s.Inside), c.way(s, fam, proto, s.Outside)

@@ -91,6 +91,29 @@ func TestTableFollowsServices(t *testing.T) {
 	})
 }
 
+// Names of Services are only comments, whatever they are and however long.
+func TestNamesOfServicesWriteNoRules(t *testing.T) {
+	long := examples["affinity"]
+	long.ID = strings.Repeat("n", 63) + "/" + strings.Repeat("s", 63)
+	evil := examples["cluster"]
+	evil.ID = "x\" : drop }\nadd table inet owned\nadd element inet contiv-services services4 { \\"
+	inNode(t, func() {
+		k := open4test(t)
+		k.become(t, long, evil)
+		again := open4test(t)
+		again.want(k.program)
+		if err := again.read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := again.pending(); n != 0 {
+			t.Errorf("a restarted agent would change %d things", n)
+		}
+		if out := run(t, "nft", "list", "tables"); strings.TrimSpace(out) != "table inet "+Table {
+			t.Errorf("tables:\n%s", out)
+		}
+	})
+}
+
 // What remembers clients stays while other things change, and over a restart.
 func TestMemoryStays(t *testing.T) {
 	inNode(t, func() {

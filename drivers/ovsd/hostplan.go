@@ -9,6 +9,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/hostnet"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/utils/netx"
 )
 
 // HostReady returns nil when the host's own side, by which it reaches containers and
@@ -97,7 +98,7 @@ func (d *Driver) planInfra(p *hostnet.Plan, routing bool) {
 	for name, port := range d.wantedHostPorts() {
 		e, ok := d.endpoints[port.endpoint]
 		s := d.sides[e.Network.Encap]
-		if !ok || s == nil {
+		if !ok || s == nil || netx.CheckLinkName(name) != nil { // addHostPort says so
 			continue
 		}
 		link := hostnet.Link{Name: name, MAC: e.MAC, MTU: s.mtu()}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contiv/netplugin/ovsdb"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netx"
 )
 
 // Number range that infra ports ask for, above those of containers and our own ports.
@@ -116,8 +117,8 @@ func (d *Driver) ensureHostPorts(ctx context.Context) error {
 }
 
 func (d *Driver) addHostPort(ctx context.Context, name string, p hostPort) error {
-	if len(name) >= maxLinkName {
-		return errs.New(errs.Invalid, "infra network %s: its name is to be that of an interface, which has 15 bytes at most; use a shorter one", name)
+	if err := netx.CheckLinkName(name); err != nil {
+		return fmt.Errorf("infra network %q names an interface of the host: %w", name, err)
 	}
 	if _, _, ours := d.find("Interface", "name", name); !ours && linkExists(name) {
 		return errs.New(errs.Conflict, "the host's port %s: this host has another interface of that name; rename it, or the network", name)
@@ -132,6 +133,3 @@ func (d *Driver) addHostPort(ctx context.Context, name string, p hostPort) error
 	d.cfg.Log.WithField("port", name).WithField("bridge", p.bridge).Info("the host has a port")
 	return nil
 }
-
-// maxLinkName is IFNAMSIZ: the size of an interface's name with its final zero.
-const maxLinkName = 16

@@ -23,6 +23,9 @@ func asGlobal(g state.Global) (drivers.Global, error) {
 	return drivers.Global{FwdMode: g.FwdMode, ARPMode: g.ARPMode, PvtSubnet: pvt.Masked()}, nil
 }
 
+// Highest numbers of VLANs (IEEE 802.1Q) and of VXLAN segments (RFC 7348).
+const maxVLAN, maxVNI = 4094, 1<<24 - 1
+
 func asNetwork(n state.Network) (drivers.Network, error) {
 	out := drivers.Network{
 		ID: n.ID, Tenant: n.Tenant, Name: n.NetworkName, Infra: n.NwType == state.NetworkInfra,
@@ -30,6 +33,12 @@ func asNetwork(n state.Network) (drivers.Network, error) {
 	}
 	if n.PktTagType == state.EncapVXLAN {
 		out.Encap = ofnet.VXLAN
+	}
+	if n.PktTag < 0 || n.PktTag > maxVLAN {
+		return out, fmt.Errorf("network %s: VLAN %d: expected 0 to %d", n.ID, n.PktTag, maxVLAN)
+	}
+	if n.ExtPktTag < 0 || n.ExtPktTag > maxVNI {
+		return out, fmt.Errorf("network %s: VNI %d: expected 0 to %d", n.ID, n.ExtPktTag, maxVNI)
 	}
 	var err error
 	if out.Subnet4, err = subnet(n.SubnetIP, n.SubnetLen); err != nil {
