@@ -18,7 +18,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image v2plugin test test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes containerd test-k8s fmt install install-files clean help
+.PHONY: build image v2plugin test test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes containerd k8s-tests test-k8s conformance fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -38,6 +38,9 @@ test: deps consul build ## run all tests (as root), in less than 30 minutes
 
 test-k8s: deps kubernetes containerd build ## run the tests with a real cluster of Kubernetes
 	$(GO) test -count=1 -tags kubernetes -p 1 -timeout 25m ./test/kubernetes
+
+conformance: deps kubernetes k8s-tests build ## run Kubernetes' own end-to-end tests of the network, and write docs/conformance.md
+	$(GO) run ./test/conformance
 
 test-long: kubernetes containerd test race fuzz ## the same, then the race detector, long tests and fuzzing
 
@@ -64,7 +67,7 @@ lint: ## vet, staticcheck, gofumpt, the project's own rules
 	$(GO) tool staticcheck -tags kubernetes ./test/kubernetes ./test/bench
 	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
-	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/containerd scripts/cached scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
+	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
 	sh -n install/image/entrypoint
 
 deps: ## install the Debian packages that are missing
@@ -78,6 +81,9 @@ kubernetes: ## build the programs of Kubernetes that tests use into a cache, onc
 
 containerd: ## build the containerd 2.3 that tests use into a cache, once
 	scripts/containerd
+
+k8s-tests: ## build Kubernetes' own end-to-end tests into a cache, once
+	scripts/k8s-tests
 
 dockerd: ## build the Docker Engine 28 that tests use into a cache, once
 	scripts/dockerd
@@ -106,4 +112,4 @@ clean: ## remove what was built
 	rm -rf $(BIN) dist
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12

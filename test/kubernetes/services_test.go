@@ -143,9 +143,19 @@ func TestServices(t *testing.T) {
 		}
 	})
 	c.run("addresses from outside", func(c cluster) {
-		for _, place := range []string{lab.Outsider, "pod/alone"} {
+		for _, place := range []string{lab.Outsider, "pod/alone", "host1", "host2"} {
 			c.answers(place, "203.0.113.8", 80, "one", "two")
 			c.answers(place, "2001:db8:203::8", 80, "one", "two")
+		}
+	})
+	c.run("the rest of the world", func(c cluster) {
+		for _, place := range []string{"host2", "pod/two"} {
+			for _, addr := range []string{lab.BeyondIP, lab.BeyondIP6} {
+				c.eventually(place+" reaches "+addr, func() (bool, string) {
+					out, err := c.in(place, "ping -c 1 -W 5 "+addr)
+					return err == nil, fmt.Sprint(out, err)
+				})
+			}
 		}
 	})
 	c.run("external traffic stays local", staysLocal)

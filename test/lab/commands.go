@@ -87,7 +87,7 @@ func (h *Host) netpluginArgs() []string {
 		args = append(args, "--dns", c.DNS)
 	}
 	if c.Kubernetes {
-		args = append(args, "--cni-conf-dir", "/etc/cni/net.d", "--service-proxy", "full")
+		args = append(args, "--cni-conf-dir", "/etc/cni/net.d", "--service-proxy", c.ServiceProxy)
 	}
 	if c.Mesos {
 		args = append(args, "--mesos")

@@ -33,6 +33,11 @@ type Config struct {
 	// Containerd says which one the nodes of the cluster have, host by host: 1 (the
 	// distribution's, default) or 2 (of scripts/containerd). The last counts for the rest.
 	Containerd []string `json:"containerd,omitempty"`
+	// ServiceProxy is --service-proxy of the agents of a cluster; default full, as no node
+	// runs kube-proxy.
+	ServiceProxy string `json:"serviceProxy,omitempty"`
+	// ClusterDNS has pods of a cluster ask KubeDNS, where somebody has to answer.
+	ClusterDNS bool `json:"clusterDNS,omitempty"`
 	// SharedDocker has the Engines, of version 20, share networks through the store, which
 	// must be etcd.
 	SharedDocker bool `json:"sharedDocker,omitempty"`
@@ -63,6 +68,12 @@ type Config struct {
 	Progress io.Writer `json:"-"`
 }
 
+// Values of Config.ServiceProxy: who leads to Services.
+const (
+	ProxyFull = "full" // the agents
+	ProxyPods = "pods" // the agents lead pods only
+)
+
 // Values of Config.Store.
 const (
 	StoreEmbedded = "embedded"
@@ -87,6 +98,9 @@ func (c Config) withDefaults() (Config, error) {
 		set(&c.Mode, "docker")
 	}
 	set(&c.Mode, "kubernetes")
+	if c.Kubernetes {
+		set(&c.ServiceProxy, ProxyFull)
+	}
 	set(&c.LogLevel, "INFO")
 	if c.Hosts == 0 {
 		c.Hosts = 3
@@ -129,6 +143,10 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("containerd %v: expected %s or %s", c.Containerd, ContainerdPacked, ContainerdBuilt)
 	case len(c.Containerd) > 0 && !c.Kubernetes:
 		return invalid("containerd is for a cluster of Kubernetes")
+	case c.ServiceProxy != "" && !c.Kubernetes:
+		return invalid("service proxy %s is for a cluster of Kubernetes", c.ServiceProxy)
+	case c.Kubernetes && c.ServiceProxy != ProxyFull && c.ServiceProxy != ProxyPods:
+		return invalid("service proxy %q: expected %s or %s", c.ServiceProxy, ProxyFull, ProxyPods)
 	case c.SharedDocker && (c.Docker != DockerPacked || c.Store != StoreEtcd):
 		return invalid("shared docker networks need docker %s and store %s", DockerPacked, StoreEtcd)
 	case c.Managed && (c.Docker == DockerNone || c.Relay || c.Mode != "docker" && c.Mode != "swarm-mode"):

@@ -24,8 +24,8 @@ const (
 	kubelet        = "kubelet"
 )
 
-// kubeVersion is what scripts/kubernetes builds.
-const kubeVersion = "1.36.3"
+// KubeVersion is what scripts/kubernetes builds.
+const KubeVersion = "1.36.3"
 
 // KubeImage is what containers of pods are made from: busybox, alone.
 const KubeImage = "contiv.lab/busybox:1"
@@ -35,6 +35,10 @@ const pauseImage = "contiv.lab/pause:1"
 // kubeServices are where the cluster takes addresses of Services from, those of IPv4
 // first.
 const kubeServices, kubeServices6 = "10.96.0.0/16", "fd00:10:96::/112"
+
+// KubeDNS is the address of the Service that Config.ClusterDNS has pods ask, and
+// KubeDomain the domain of names in the cluster.
+const KubeDNS, KubeDomain = "10.96.0.10", "cluster.local"
 
 // kubeDir is where a host has its files of Kubernetes, and where the machine's binaries
 // are seen.
@@ -49,7 +53,7 @@ func kubeBinaries() (string, error) {
 	if err != nil {
 		return "", errs.New(errs.NotFound, "where Kubernetes was built: %w", err)
 	}
-	return filepath.Join(cache, "contiv", "kubernetes-"+kubeVersion), nil
+	return filepath.Join(cache, "contiv", "kubernetes-"+KubeVersion), nil
 }
 
 // HasKubernetes reports whether this machine has what Config.Kubernetes needs.

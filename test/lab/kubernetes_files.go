@@ -92,7 +92,11 @@ current-context: lab
 
 // kubeletConfig keeps pods to cgroups of the host's own: those of the machine are shared.
 func (h *Host) kubeletConfig() string {
-	return `apiVersion: kubelet.config.k8s.io/v1beta1
+	names := ""
+	if h.lab.cfg.ClusterDNS {
+		names = "clusterDNS: [" + KubeDNS + "]\nclusterDomain: " + KubeDomain + "\n"
+	}
+	return names + `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}

@@ -13,11 +13,16 @@ import (
 )
 
 // Outsider names, in a lab with Kubernetes, a computer on the control network that is no
-// node. What is sent to OutsiderRoutes, nobody's addresses, it hands host1.
+// node. It is the default gateway of the nodes, and has, besides its own, the addresses
+// BeyondIP and BeyondIP6, which stand for the rest of the world. What is sent to
+// OutsiderRoutes, nobody's addresses, it hands host1.
 const Outsider = "outsider"
 
 // OutsiderIP and OutsiderIP6 are its addresses.
 const OutsiderIP, OutsiderIP6 = "192.168.2.200", "fd00:192:168:2::c8"
+
+// BeyondIP and BeyondIP6 are addresses that nodes reach by their default routes.
+const BeyondIP, BeyondIP6 = "198.51.100.1", "2001:db8:198::1"
 
 // OutsiderRoutes are where a cluster may have addresses that others lead to its nodes:
 // of load balancers, and external ones.
@@ -52,9 +57,11 @@ func (l *Lab) addOutsider(ctx context.Context) error {
 		return err
 	}
 	script := strings.NewReplacer("NAME", Outsider, "ADDRESS4", OutsiderIP, "ADDRESS6", OutsiderIP6, "ROUTES4", OutsiderRoutes,
-		"ROUTES6", OutsiderRoutes6, "HOST4", ControlIP(1).String(), "HOST6", ControlIP6(1).String()).Replace(`
+		"BEYOND4", BeyondIP, "BEYOND6", BeyondIP6, "ROUTES6", OutsiderRoutes6, "HOST4", ControlIP(1).String(), "HOST6", ControlIP6(1).String()).Replace(`
 ip link set NAME-peer netns NAME name eth0
 ip -n NAME link set lo up
+ip -n NAME address add BEYOND4/32 dev lo
+ip -n NAME -6 address add BEYOND6/128 dev lo nodad
 ip -n NAME address add ADDRESS4/24 dev eth0
 ip -n NAME -6 address add ADDRESS6/64 dev eth0 nodad
 ip -n NAME link set eth0 up

@@ -120,6 +120,11 @@ func (h *Host) configure() error {
 			if err := hostinit.Address(nl, link, netip.PrefixFrom(ControlIP6(h.Number), controlPrefix6.Bits())); err != nil {
 				return err
 			}
+			for _, gateway := range []string{OutsiderIP, OutsiderIP6} {
+				if err := nl.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: net.ParseIP(gateway)}); err != nil {
+					return fmt.Errorf("add default route by %s: %w", gateway, err)
+				}
+			}
 		}
 		return nil
 	})

@@ -96,6 +96,7 @@ func upCommand(bin string) *cli.Command {
 			&cli.StringFlag{Name: "log-level", Value: "INFO", Usage: "of netmaster and netplugin"},
 			&cli.BoolFlag{Name: "kubernetes", Usage: "make the hosts a cluster of Kubernetes, with its control plane on host1 (run make kubernetes first)"},
 			&cli.StringSliceFlag{Name: "containerd", Usage: "containerd of the cluster's nodes, one for each or for all: 1 (the distribution's) or 2 (run make containerd first)"},
+			&cli.StringFlag{Name: "service-proxy", Usage: "who leads the cluster's nodes and the outside to Services: full (Contiv, the default) or pods (nobody: Contiv leads pods only, and no kube-proxy is there)"},
 			&cli.StringSliceFlag{Name: "routers", Usage: "routers of the physical network, each by its BGP daemon: frr or bird"},
 			&cli.BoolFlag{Name: "bare", Usage: "hosts with Open vSwitch only, no Contiv; with --kubernetes a cluster without a network"},
 			&cli.DurationFlag{Name: "timeout", Usage: "how long the daemons may take to be ready; by default a minute, with Kubernetes five"},
@@ -109,7 +110,7 @@ func upCommand(bin string) *cli.Command {
 				Dir: c.String("dir"), Bin: c.String("bin"), Hosts: c.Int("hosts"), Masters: c.Int("masters"),
 				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"), Relay: c.String("docker") != "" && !c.Bool("managed"),
 				Mode: c.String("mode"), Managed: c.Bool("managed"),
-				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), Containerd: c.StringSlice("containerd"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"),
+				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), Containerd: c.StringSlice("containerd"), ServiceProxy: c.String("service-proxy"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"),
 				Progress: os.Stderr,
 			})
 			if err != nil {

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const junitReport = `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="5"><testsuite name="Kubernetes e2e suite">
+<testcase name="[SynchronizedBeforeSuite]" status="passed"></testcase>
+<testcase name="[It] [sig-network] Services should a [Conformance]" status="passed"></testcase>
+<testcase name="[It] [sig-network] Services should b" status="skipped"><skipped message="skipped"></skipped></testcase>
+<testcase name="[It] [sig-network] Services should c" status="skipped"><skipped message="skipped - Requires at least 3 nodes&#xA;more"></skipped></testcase>
+<testcase name="[It] [sig-network] DNS should d | e" status="failed"><failure message="timed out&#xA;later" type="failed">In [It] at: x.go:1</failure></testcase>
+<testcase name="[It] [sig-network] DNS should f" status="panicked"><error message="" type="panicked">test panicked</error></testcase>
+</testsuite></testsuites>`
+
+// TestReadJUnit: what was not chosen is no result, and what a spec says itself is kept.
+func TestReadJUnit(t *testing.T) {
+	got, err := readJUnit(strings.NewReader(junitReport))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []result{
+		{"[sig-network] Services should a [Conformance]", passed, ""},
+		{"[sig-network] Services should c", notRun, "Requires at least 3 nodes"},
+		{"[sig-network] DNS should d | e", failed, "timed out"},
+		{"[sig-network] DNS should f", failed, "test panicked"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("read %+v, want %+v", got, want)
+	}
+	if _, err := readJUnit(strings.NewReader("no XML")); err == nil {
+		t.Error("what is no report is read as one")
+	}
+}
+
+// TestReport: every result is in the table, below its suite.
+func TestReport(t *testing.T) {
+	s, err := parseSuites(suitesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, err := readJUnit(strings.NewReader(junitReport))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := (report{"1.2.3", s, results}).write(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"| all | 1 | 2 | 1 |", "| Services | 1 | 0 | 1 |", "| DNS | 0 | 2 | 0 |", "## DNS", "| Services should a [Conformance] | passed |",
+		"| Services should c | cannot run here: Requires at least 3 nodes |", `| DNS should d \| e | failed: timed out |`,
+	} {
+		if !strings.Contains(b.String(), line+"\n") {
+			t.Errorf("the report has no line %q:\n%s", line, b.String())
+		}
+	}
+}
+
+// TestSuites: specs are sorted by the file, and a wrong file is refused.
+func TestSuites(t *testing.T) {
+	s, err := parseSuites(suitesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for spec, want := range map[string]string{
+		"[sig-network] Netpol API should support creating NetworkPolicy API operations": "NetworkPolicy",
+		"[sig-network] Services should be rejected when no endpoints exist":             "Services",
+		"[sig-network] Ingress API should support x [Conformance]":                      "Others of [Conformance]",
+		"[sig-network] Ingress API should support y":                                    "",
+		"[sig-node] Pods should z [Conformance]":                                        "",
+	} {
+		if got, _ := s.of(spec); got != want {
+			t.Errorf("%s is in suite %q, expected %q", spec, got, want)
+		}
+	}
+	if s.whyNot("[sig-network] Networking Granular Checks: Services should function for pod-Service: sctp [Feature:SCTPConnectivity]") == "" {
+		t.Error("there is no reason for SCTP")
+	}
+	for _, text := range []string{"suites: [{name: a}]", "suites: [{name: a, specs: '('}]", "impossible: [{specs: a}]", "others: []"} {
+		if _, err := parseSuites([]byte(text)); err == nil {
+			t.Errorf("%s is taken", text)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package lab
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestServiceProxy: the agents of a cluster are told who leads to Services.
+func TestServiceProxy(t *testing.T) {
+	for _, c := range []struct{ given, want string }{{"", ProxyFull}, {ProxyFull, ProxyFull}, {ProxyPods, ProxyPods}} {
+		cfg, err := Config{Dir: "d", Kubernetes: true, ServiceProxy: c.given}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := newLab(cfg).hosts[0].netpluginArgs()
+		if i := slices.Index(args, "--service-proxy"); i < 0 || args[i+1] != c.want {
+			t.Errorf("service proxy %q: netplugin is called with %q", c.given, args)
+		}
+	}
+	for _, c := range []Config{{Dir: "d", Kubernetes: true, ServiceProxy: "off"}, {Dir: "d", ServiceProxy: ProxyPods}} {
+		if _, err := c.withDefaults(); err == nil {
+			t.Errorf("service proxy %q is taken, with Kubernetes %t", c.ServiceProxy, c.Kubernetes)
+		}
+	}
+}
