@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -33,6 +34,9 @@ type element struct {
 	Text    string `xml:",chardata"`
 }
 
+// labels is what a report adds to the name of a spec.
+var labels = regexp.MustCompile(` \[sig-[^\]]*\]$`)
+
 // readJUnit returns the specs of a report. Those that were not chosen are left out.
 func readJUnit(r io.Reader) ([]result, error) {
 	var doc struct {
@@ -52,6 +56,7 @@ func readJUnit(r io.Reader) ([]result, error) {
 	for _, s := range doc.Suites {
 		for _, c := range s.Cases {
 			name, isSpec := strings.CutPrefix(c.Name, "[It] ")
+			name = labels.ReplaceAllString(name, "")
 			switch bad := cmp.Or(c.Failure, c.Error); {
 			case bad != nil:
 				all = append(all, result{name, failed, cmp.Or(firstLine(bad.Message), firstLine(bad.Text), "without a word")})

@@ -9,9 +9,9 @@ import (
 const junitReport = `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="5"><testsuite name="Kubernetes e2e suite">
 <testcase name="[SynchronizedBeforeSuite]" status="passed"></testcase>
-<testcase name="[It] [sig-network] Services should a [Conformance]" status="passed"></testcase>
+<testcase name="[It] [sig-network] Services should a [Conformance] [sig-network, Conformance]" status="passed"></testcase>
 <testcase name="[It] [sig-network] Services should b" status="skipped"><skipped message="skipped"></skipped></testcase>
-<testcase name="[It] [sig-network] Services should c" status="skipped"><skipped message="skipped - Requires at least 3 nodes&#xA;more"></skipped></testcase>
+<testcase name="[It] [sig-network] Services should c [sig-network]" status="skipped"><skipped message="skipped - Requires at least 3 nodes&#xA;more"></skipped></testcase>
 <testcase name="[It] [sig-network] DNS should d | e" status="failed"><failure message="timed out&#xA;later" type="failed">In [It] at: x.go:1</failure></testcase>
 <testcase name="[It] [sig-network] DNS should f" status="panicked"><error message="" type="panicked">test panicked</error></testcase>
 </testsuite></testsuites>`
