@@ -25,6 +25,8 @@ type Env struct {
 	LinkExists func(t *testing.T, netns, name string) bool
 	// Links lists the switch's ends of the ports there are; asked if LinkExists is set.
 	Links func(t *testing.T) []string
+	// Flows is what the switch has for an encapsulation; nil for a driver without flows.
+	Flows func(t *testing.T, encap ofnet.Encap) string
 }
 
 // Network and Global are what the tests declare.
@@ -176,6 +178,79 @@ func Run(t *testing.T, env Env) {
 			t.Error(err)
 		}
 		detach(t, d, ep.ID)
+	})
+	t.Run("a network comes back with another encapsulation", func(t *testing.T) {
+		d := start(t, env)
+		flushed := func() {
+			t.Helper()
+			if err := d.Flushed(long(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flows := func(encap ofnet.Encap) string {
+			t.Helper()
+			flushed()
+			if env.Flows == nil {
+				return ""
+			}
+			return env.Flows(t, encap)
+		}
+		vlan := Network
+		vlan.Encap, vlan.Tag, vlan.VNI = ofnet.VLAN, 100, 0
+		far := Endpoint(2)
+		far.Local, far.VTEP = false, netip.MustParseAddr("192.168.60.11")
+		set := drivers.AllowSet{ID: "in", Allows: []ofnet.Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("10.1.1.0/24")}}}}
+		ep, netns := Endpoint(1), env.Netns(t)
+		declare := func(n drivers.Network) {
+			t.Helper()
+			d.SetNetwork(n)
+			far.Network, ep.Network = n, n
+			d.SetEndpoint(far)
+			d.SetEndpoint(ep)
+			if _, err := d.Attach(long(t), attachment(ep.ID, netns), n.Encap, n.Tag); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Realised(long(t), ep.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		remove := func() {
+			t.Helper()
+			detach(t, d, ep.ID)
+			d.RemoveEndpoint(far.ID)
+			d.RemoveNetwork(Network.ID)
+		}
+		d.RemoveNetwork(Network.ID)
+		d.SetAllowSet(set)
+		d.SetGuard(drivers.Guard{EndpointID: ep.ID, In: set.ID})
+		other := func(encap ofnet.Encap) ofnet.Encap { return ofnet.VXLAN + ofnet.VLAN - encap }
+		empty := map[ofnet.Encap]string{ofnet.VXLAN: flows(ofnet.VXLAN), ofnet.VLAN: flows(ofnet.VLAN)}
+		want := map[ofnet.Encap]string{} // what the other switch has beside a network that was never there
+		for _, n := range []drivers.Network{Network, vlan} {
+			declare(n)
+			want[n.Encap] = flows(other(n.Encap))
+			remove()
+		}
+		for i, n := range []drivers.Network{Network, vlan, Network, vlan} {
+			declare(n) // what one look at the store shows after another: no deletion in between
+			if left := flows(other(n.Encap)); left != want[n.Encap] {
+				t.Errorf("round %d: flows of the former encapsulation are left:\n%s\nwant:\n%s", i, left, want[n.Encap])
+			}
+			if env.Flows != nil && flows(n.Encap) == empty[n.Encap] {
+				t.Errorf("round %d: there are no flows", i)
+			}
+			if all := d.Attachments(); len(all) != 1 {
+				t.Errorf("round %d: attachments %+v", i, all)
+			}
+		}
+		remove()
+		for encap, want := range empty {
+			if left := flows(encap); left != want {
+				t.Errorf("flows are left when all is gone:\n%s\nwant:\n%s", left, want)
+			}
+		}
+		d.RemoveGuard(ep.ID)
+		d.RemoveAllowSet(set.ID)
 	})
 	t.Run("what cannot be attached leaves nothing", func(t *testing.T) {
 		if env.LinkExists == nil {

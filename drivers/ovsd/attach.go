@@ -10,8 +10,8 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Attach gives an endpoint of this host a port, or returns the one it has if its
-// container end is where it belongs. Otherwise what there is is made anew.
+// Attach gives an endpoint of this host a port, or returns the one it has if both its
+// ends are where they belong. Otherwise what there is is made anew.
 func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.Encap, tag uint16) (drivers.Port, error) {
 	side, ok := d.sides[encap]
 	if !ok {
@@ -20,8 +20,8 @@ func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.E
 	if err := d.awaitStart(ctx); err != nil {
 		return drivers.Port{}, fmt.Errorf("port for endpoint %s: %w", a.EndpointID, err)
 	}
-	if have, ok := d.attachment(a.EndpointID); ok {
-		if have.Netns == a.Netns && have.IfName == a.IfName && linkExists(have.Port.OVSName) {
+	if have, in, ok := d.attachment(a.EndpointID); ok {
+		if in == side && have.Netns == a.Netns && have.IfName == a.IfName && linkExists(have.Port.OVSName) {
 			return have.Port, nil
 		}
 		if err := d.Detach(ctx, a.EndpointID); err != nil {
@@ -123,25 +123,30 @@ func (d *Driver) Detach(ctx context.Context, endpointID string) error {
 // Attachments lists the ports handed out to endpoints, as the database has them.
 func (d *Driver) Attachments() []drivers.Attachment {
 	var out []drivers.Attachment
+	d.eachAttachment(func(a drivers.Attachment, _ *side) { out = append(out, a) })
+	return out
+}
+
+func (d *Driver) eachAttachment(do func(drivers.Attachment, *side)) {
 	d.db.View(func(v ovsdb.View) {
 		for _, side := range d.sides {
 			for _, p := range bridgePorts(v, side.bridge) {
 				if a, ok := asAttachment(p.row, side); ok {
-					out = append(out, a)
+					do(a, side)
 				}
 			}
 		}
 	})
-	return out
 }
 
-func (d *Driver) attachment(endpointID string) (drivers.Attachment, bool) {
-	for _, a := range d.Attachments() {
+// attachment is an endpoint's port and the bridge it is in.
+func (d *Driver) attachment(endpointID string) (have drivers.Attachment, in *side, ok bool) {
+	d.eachAttachment(func(a drivers.Attachment, s *side) {
 		if a.EndpointID == endpointID {
-			return a, true
+			have, in, ok = a, s, true
 		}
-	}
-	return drivers.Attachment{}, false
+	})
+	return have, in, ok
 }
 
 func asAttachment(row ovsdb.Row, side *side) (drivers.Attachment, bool) {

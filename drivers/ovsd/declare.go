@@ -21,14 +21,29 @@ func (d *Driver) SetGlobal(g drivers.Global) {
 func (d *Driver) SetNetwork(n drivers.Network) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.networks[n.ID] == n {
+	old := d.networks[n.ID]
+	if old == n {
 		return
 	}
 	d.networks[n.ID] = n
+	if old.Encap != n.Encap { // deleted and made again between two looks at the store
+		d.leaveBridge(old.Encap, "net/"+n.ID, "flood/"+n.ID)
+	}
 	d.refreshNetwork(n.ID)
+	d.refreshMeant(old)
 	d.refreshMeant(n)
 	d.tenantSeen(n.Tenant)
 	d.wantRepair() // the uplinks may have to carry its VLAN
+}
+
+// leaveBridge removes the flows of owners from the bridge of an encapsulation. The caller
+// holds mu.
+func (d *Driver) leaveBridge(encap ofnet.Encap, owners ...string) {
+	if s := d.sides[encap]; s != nil {
+		for _, owner := range owners {
+			s.sw.Remove(owner)
+		}
+	}
 }
 
 // RemoveNetwork takes a declaration back.
@@ -50,13 +65,18 @@ func (d *Driver) RemoveNetwork(id string) {
 func (d *Driver) SetEndpoint(e drivers.Endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.endpoints[e.ID] == e {
+	old := d.endpoints[e.ID]
+	if old == e {
 		return
 	}
-	if d.endpoints[e.ID].VLAN() != e.VLAN() {
+	if old.VLAN() != e.VLAN() {
 		d.wantRepair() // its port may be in another VLAN
 	}
 	d.endpoints[e.ID] = e
+	if old.Network.Encap != e.Network.Encap {
+		d.leaveBridge(old.Network.Encap, "ep/"+e.ID, "guard/"+e.ID)
+		d.refreshSetsOf(e.ID)
+	}
 	d.refreshEndpoint(e.ID)
 	d.router.wake()
 	if e.Local && e.Network.Infra {
@@ -76,6 +96,7 @@ func (d *Driver) RemoveEndpoint(id string) {
 	}
 	d.reachable(id)
 	d.refreshGuard(id)
+	d.refreshSetsOf(id)
 	if infra {
 		d.refreshOwnNode()
 		d.wantRepair()

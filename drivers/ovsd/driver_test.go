@@ -90,6 +90,15 @@ func TestInsideContract(t *testing.T) {
 			}
 			return names
 		},
+		Flows: func(t *testing.T, encap ofnet.Encap) string {
+			bridge := map[ofnet.Encap]string{ofnet.VXLAN: VXLANBridge, ofnet.VLAN: VLANBridge}[encap]
+			out, err := exec.CommandContext(t.Context(), "ovs-ofctl", "-O", "OpenFlow13", "--no-stats", "dump-flows", dir+"/"+bridge+".mgmt").CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+			lines := slices.Sorted(strings.Lines(string(out)))
+			return strings.Join(lines, "")
+		},
 	})
 }
 

@@ -208,6 +208,13 @@ func (d *Driver) refreshSet(id string) {
 	}
 }
 
+// refreshSetsOf does so for what an endpoint's policy refers to. The caller holds mu.
+func (d *Driver) refreshSetsOf(endpoint string) {
+	g := d.guards.declared[endpoint]
+	d.refreshSet(g.In)
+	d.refreshSet(g.Out)
+}
+
 // refreshGuard holds an endpoint to its guard, once it is here, and its host's own
 // endpoints to none. The caller holds mu.
 func (d *Driver) refreshGuard(id string) {
