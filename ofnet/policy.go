@@ -136,17 +136,21 @@ func (f policy) fixed(p *Pipeline) []row {
 	}
 	// Links live by neighbour discovery and multicast listening, which have no
 	// connections (RFC 4861, RFC 2710, RFC 3810).
-	for _, typ := range []uint8{
-		icmpv6ListenerQuery, icmpv6ListenerReport1, icmpv6ListenerDone, icmpv6RouterSolicit, icmpv6RouterAdvert,
-		icmpv6NeighborSolicit, icmpv6NeighborAdvert, icmpv6Redirect, icmpv6ListenerReport,
-	} {
+	for _, typ := range []uint8{icmpv6RouterSolicit, icmpv6RouterAdvert, icmpv6NeighborSolicit, icmpv6NeighborAdvert, icmpv6Redirect} {
 		rows = append(rows, row{tableTrack, prioGuard, of.NewMatch().ICMPv6(typ), next})
+	}
+	// Listeners talk to groups and to all routers. To one address, it would be a way to
+	// talk past the rules.
+	for _, typ := range []uint8{icmpv6ListenerQuery, icmpv6ListenerReport1, icmpv6ListenerDone, icmpv6ListenerReport} {
+		rows = append(rows, row{tableTrack, prioGuard, of.NewMatch().ICMPv6(typ).IPv6Dst(multicast6), next})
 	}
 	if f.byAddress {
 		rows = append(rows, row{tableGroupDest, prioMiss, of.NewMatch(), goTo(p.to(tablePolicy))})
 	}
 	return rows
 }
+
+var multicast6 = netip.MustParsePrefix("ff00::/8")
 
 var families = [...]of.Match{of.NewMatch().IP(), of.NewMatch().IPv6()}
 
@@ -166,17 +170,26 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 	}
 	var rows []row
 	vrf := of.NewMatch().Reg(regVRF, uint32(e.VRF))
+	fromRemote := applyGoto(of.NewActions().SetReg(regSrcGrp, e.Group), p.to(f.afterSource()))
+	to := applyGoto(of.NewActions().SetReg(regDstGrp, e.Group), p.to(tablePolicy))
+	if f.byAddress {
+		// Bridges deliver by MAC, whatever the IP address is: one that is link-local, of
+		// a multicast group, or somebody else's.
+		inNetwork := vrf.Reg(regSegment, e.Segment())
+		rows = append(rows, row{tableGroupDest, prioGuard, inNetwork.EthDst(e.MAC), to})
+		if !e.Local() {
+			rows = append(rows, row{tableGroupSource, prioNormal - 1, inNetwork.EthSrc(e.MAC), fromRemote})
+		}
+	}
 	for _, a := range []netip.Addr{e.IPv4, e.IPv6} {
 		if !a.IsValid() {
 			continue
 		}
 		if !e.Local() {
-			do := applyGoto(of.NewActions().SetReg(regSrcGrp, e.Group), p.to(f.afterSource()))
-			rows = append(rows, row{tableGroupSource, prioNormal, vrf.Src(host(a)), do})
+			rows = append(rows, row{tableGroupSource, prioNormal, vrf.Src(host(a)), fromRemote})
 		}
 		if f.byAddress {
-			do := applyGoto(of.NewActions().SetReg(regDstGrp, e.Group), p.to(tablePolicy))
-			rows = append(rows, row{tableGroupDest, prioNormal, vrf.Dst(host(a)), do})
+			rows = append(rows, row{tableGroupDest, prioNormal, vrf.Dst(host(a)), to})
 		}
 	}
 	return rows

@@ -198,11 +198,19 @@ func (b *policyBridge) packet(rng *rand.Rand, mode string) (probe, string) {
 		to = b.endpoints[4+rng.IntN(4)]
 	}
 	p := probe{srcGroup: from.Group, dstGroup: to.Group, src: from.IPv4, dst: to.IPv4, srcPort: 1000 + uint16(rng.IntN(2)), dstPort: []uint16{80, 443, 22}[rng.IntN(3)]}
+	six, suffix := rng.IntN(2) == 0, ""
+	if six {
+		p.src, p.dst = from.IPv6, to.IPv6
+	}
+	if mode != "vrouter" && rng.IntN(3) == 0 { // the MAC address tells who gets it
+		p.dst = elsewhere(rng, six, b.endpoints)
+		if six && !from.Local() {
+			p.src = addr("fe80::77")
+		}
+	}
 	text := fmt.Sprintf("nw_ttl=64,nw_src=%s,nw_dst=%s", p.src, p.dst)
-	suffix := ""
-	if rng.IntN(2) == 0 {
-		p.src, p.dst, suffix = from.IPv6, to.IPv6, "6"
-		text = fmt.Sprintf("nw_ttl=64,ipv6_src=%s,ipv6_dst=%s", p.src, p.dst)
+	if six {
+		suffix, text = "6", fmt.Sprintf("nw_ttl=64,ipv6_src=%s,ipv6_dst=%s", p.src, p.dst)
 	}
 	switch rng.IntN(3) {
 	case 0:
@@ -230,6 +238,15 @@ func (b *policyBridge) packet(rng *rand.Rand, mode string) (probe, string) {
 	return p, text
 }
 
+// elsewhere is an address that no endpoint has for its own, or another one.
+func elsewhere(rng *rand.Rand, six bool, endpoints []Endpoint) netip.Addr {
+	other := endpoints[rng.IntN(len(endpoints))]
+	if six {
+		return []netip.Addr{addr("fe80::99"), addr("ff02::1"), addr("ff05::7"), other.IPv6}[rng.IntN(4)]
+	}
+	return []netip.Addr{addr("169.254.1.1"), addr("224.0.0.5"), addr("239.1.1.1"), other.IPv4}[rng.IntN(4)]
+}
+
 // The switch's verdict on new connections is that of the naive evaluator, for random
 // rules and packets of both families, from containers, tunnels and uplinks.
 func TestPolicyAgreesWithNaiveEvaluator(t *testing.T) {
@@ -245,7 +262,7 @@ func TestPolicyAgreesWithNaiveEvaluator(t *testing.T) {
 				before := rules
 				rules = randomRules(rng, round*2)
 				enforce(t, s, b, before, rules)
-				for range 25 {
+				for range 32 {
 					p, packet := b.packet(rng, mode)
 					trace := sw.Trace(mode, packet, "--ct-next", "trk,new")
 					want := judged(rules, p)
@@ -269,6 +286,31 @@ func TestPolicyAgreesWithNaiveEvaluator(t *testing.T) {
 				t.Errorf("allowed, rejected, denied %v: the test says little", verdicts)
 			}
 		})
+	}
+}
+
+// Multicast listening passes the rules where it is what it says: to a group. To one
+// address it is subject to them.
+func TestListenersTalkToGroups(t *testing.T) {
+	sw := ovstest.Start(t)
+	for mode, b := range policyBridges(t) {
+		s := b.start(t, sw, mode)
+		enforce(t, s, b, nil, []Rule{{ID: "none", Priority: 1, Deny: true}})
+		from, to := b.endpoints[1], b.endpoints[2]
+		for _, typ := range []uint8{icmpv6ListenerQuery, icmpv6ListenerReport1, icmpv6ListenerDone, icmpv6ListenerReport} {
+			for _, dst := range []string{to.IPv6.String(), "fe80::99", "ff02::16"} {
+				dstMAC := to.MAC
+				if mode == "vrouter" {
+					dstMAC = RouterMAC
+				}
+				trace := sw.Trace(mode, fmt.Sprintf("in_port=%d,icmp6,dl_src=%s,dl_dst=%s,ipv6_src=%s,ipv6_dst=%s,icmpv6_type=%d,nw_ttl=1",
+					from.Port, from.MAC, dstMAC, from.IPv6, dst, typ), "--ct-next", "trk,new")
+				routed := mode != "vrouter" || dst == to.IPv6.String()
+				if passes := strings.Contains(trace, tableGoto(b.p, b.p.filtered)); passes != (dst == "ff02::16" && routed) {
+					t.Errorf("%s: type %d to %s passes: %v\n%s", mode, typ, dst, passes, trace)
+				}
+			}
+		}
 	}
 }
 
