@@ -156,8 +156,7 @@ func TestGuardsAgreeWithNaiveEvaluator(t *testing.T) {
 				for range 25 {
 					p, packet := b.packetIn(rng, mode)
 					p, packet = sctp(rng, p, packet)
-					from, to := b.byAddress(p.src), b.byAddress(p.dst)
-					out, in := guards[from.ID][1], guards[to.ID][0]
+					out, in := guards[p.from][1], guards[p.to][0]
 					want := out != nil && !out.allows(p) || in != nil && !in.allows(p) || judged(rules, p) != allowed
 					verdicts[want]++
 					trace := sw.Trace(mode, packet, "--ct-next", "trk,new")
@@ -176,8 +175,8 @@ func TestGuardsAgreeWithNaiveEvaluator(t *testing.T) {
 	}
 }
 
-func (b *policyBridge) byAddress(a netip.Addr) Endpoint {
-	i := slices.IndexFunc(b.endpoints, func(e Endpoint) bool { return e.IPv4 == a || e.IPv6 == a })
+func (b *policyBridge) byID(id string) Endpoint {
+	i := slices.IndexFunc(b.endpoints, func(e Endpoint) bool { return e.ID == id })
 	return b.endpoints[i]
 }
 
@@ -188,10 +187,10 @@ func (b *policyBridge) packetIn(rng *rand.Rand, mode string) (probe, string) {
 	}
 	p, text := b.packet(rng, "vlan")
 	router := RouterMAC
-	if !b.byAddress(p.src).Local() {
+	if !b.byID(p.from).Local() {
 		router = b.p.set.HostMAC
 	}
-	return p, strings.Replace(text, "dl_dst="+b.byAddress(p.dst).MAC.String(), "dl_dst="+router.String(), 1)
+	return p, strings.Replace(text, "dl_dst="+b.byID(p.to).MAC.String(), "dl_dst="+router.String(), 1)
 }
 
 // A connection that is allowed goes on in both directions, however one-sided the sets

@@ -17,6 +17,7 @@ import (
 
 // probe is the first packet of a connection, as rules see it.
 type probe struct {
+	from, to           string // ids of endpoints
 	srcGroup, dstGroup uint32
 	src, dst           netip.Addr
 	proto              uint8
@@ -197,12 +198,12 @@ func (b *policyBridge) packet(rng *rand.Rand, mode string) (probe, string) {
 	if from.Local() && rng.IntN(2) == 0 {
 		to = b.endpoints[4+rng.IntN(4)]
 	}
-	p := probe{srcGroup: from.Group, dstGroup: to.Group, src: from.IPv4, dst: to.IPv4, srcPort: 1000 + uint16(rng.IntN(2)), dstPort: []uint16{80, 443, 22}[rng.IntN(3)]}
+	p := probe{from: from.ID, to: to.ID, srcGroup: from.Group, dstGroup: to.Group, src: from.IPv4, dst: to.IPv4, srcPort: 1000 + uint16(rng.IntN(2)), dstPort: []uint16{80, 443, 22}[rng.IntN(3)]}
 	six, suffix := rng.IntN(2) == 0, ""
 	if six {
 		p.src, p.dst = from.IPv6, to.IPv6
 	}
-	if mode != "vrouter" && rng.IntN(3) == 0 { // the MAC address tells who gets it
+	if !b.p.set.Routing && rng.IntN(3) == 0 { // the MAC address tells who gets it
 		p.dst = elsewhere(rng, six, b.endpoints)
 		if six && !from.Local() {
 			p.src = addr("fe80::77")
