@@ -30,6 +30,9 @@ type router struct {
 	err    error       // why it is not as wanted
 	told   string      // the last error that was logged
 
+	active  bool      // a speaker was configured; keepRouter's own, like the following
+	leaving time.Time // since when none has been
+
 	flows *delta.Map[string, routerFlows] // by owner in the switch; keepRouter's own
 }
 
@@ -79,6 +82,7 @@ func (d *Driver) InspectBGP(ctx context.Context) (bgp.Picture, error) {
 const (
 	hopRefresh  = 20 * time.Second // between questions for next hops that are known
 	hopAskAgain = time.Second      // for those that are not
+	lastWords   = time.Second      // for which the port stays when the speaker has gone
 )
 
 // keepRouter makes a pass whenever something may have changed.
@@ -184,6 +188,9 @@ func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error
 			return false, err // it may be declared still
 		}
 		_ = d.router.speaker.Configure(nil) // nothing to refuse
+		if d.router.leave() {
+			return true, err
+		}
 		d.setRouterFlows(nil)
 		side.sw.ReleaseRoutes()
 		if gone := d.removeRouterPort(ctx); gone != nil && err == nil {
@@ -219,6 +226,7 @@ func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error
 		askFor(link, routes, w.config.Neighbors)
 	}
 	d.setRouterFlows(flows)
+	d.router.active, d.router.leaving = true, time.Time{}
 	if w.complete {
 		d.router.speaker.Announce(w.addrs)
 		if err := d.router.speaker.Configure(w.config); err != nil {
@@ -300,6 +308,22 @@ func asNeighbors(text string) (neighbors []ofnet.BGPNeighbor) {
 		}
 	}
 	return neighbors
+}
+
+// leave reports whether the port has still to carry what the speaker says last: without
+// it neighbours keep the routes until their hold time is over.
+func (r *router) leave() bool {
+	if !r.active {
+		return false
+	}
+	if r.leaving.IsZero() {
+		r.leaving = time.Now()
+	}
+	if time.Since(r.leaving) < lastWords {
+		return true
+	}
+	r.active, r.leaving = false, time.Time{}
+	return false
 }
 
 // setRouterFlows gives the switch the difference to what it was given last.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/test/lab"
+	"github.com/contiv/netplugin/test/lab/labtest"
 )
 
 // leader asks the netmaster of a host who leads; "" while nobody does.
@@ -42,8 +43,14 @@ func (c cluster) leader(from string) string {
 // eventually tries until it succeeds, for half a minute.
 func (c cluster) eventually(what string, try func() error) {
 	c.t.Helper()
+	c.halfMinutes(1, what, try)
+}
+
+// halfMinutes tries until it succeeds, for so many half minutes.
+func (c cluster) halfMinutes(n int, what string, try func() error) {
+	c.t.Helper()
 	var err error
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(labtest.Patience(time.Duration(n) * 30 * time.Second)); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if err = try(); err == nil {
 			return
 		}
