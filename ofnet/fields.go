@@ -65,6 +65,7 @@ const (
 	featureAffinity // learned: the provider a client is to get again
 	featureHost
 	featureGuard
+	featureMixed // learned: a client of a provider has come to it through a service
 )
 
 // A cookie is round (16 bits) | feature (8) | 7 zero bits | learned (1) | object (32). The round

@@ -29,6 +29,7 @@ func (h HostAccess) addrs() []netip.Addr { return []netip.Addr{h.Addr4, h.Addr6}
 //	host-track    what the host begins is let in, and so its answers
 //	host-deliver  to the container; in routed VXLANs after what service-reply makes of it
 //	host-out      to the host, under the container's private address (world only)
+//	host-own      to the host under the container's own address: remember what nothing translates
 //	host-emit     out of the host's port, or back to another host that has asked
 //
 // The host's own connections are not subject to policy, as those of nobody are who
@@ -65,7 +66,7 @@ func (hostAccess) id() uint8 { return featureHost }
 func (f hostAccess) tables() []table {
 	t := []table{tableHostIn, tableHostCheck, tableHostTrack, tableHostDeliver, tableHostEmit}
 	if f.world {
-		t = append(t, tableHostOut)
+		t = append(t, tableHostOut, tableHostOwn)
 	}
 	return t
 }
@@ -95,6 +96,13 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 		return rows
 	}
 	rows = append(rows, f.farFixed(p)...)
+	rows = append(rows, row{tableHostOwn, prioMiss, of.NewMatch(), goTo(p.to(tableHostEmit))})
+	for _, family := range families {
+		rows = append(rows, row{
+			tableHostOwn, prioNormal, family.CTState(trackedNew, trackedNew),
+			applyGoto(of.NewActions().CT(serviceCT(of.CT{Commit: true})), p.to(tableHostEmit)),
+		})
+	}
 	// The host has routed it already.
 	rows = append(rows, row{tableHop, prioGuard, of.NewMatch().Reg(regOrigin, originHost), goTo(p.to(tableDeliver))})
 	for _, s := range append([]netip.Prefix{p.set.Host.Subnet4, p.set.Host.Subnet6}, notRouted...) {
@@ -193,20 +201,28 @@ func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip
 	if !private.IsValid() {
 		return nil
 	}
+	zone := hostZone(e.VRF)
 	ct := func(nat of.NAT, t table) of.CT {
-		return of.CT{Commit: true, Zone: hostZone(e.VRF), NAT: nat, Recirc: true, Table: p.to(t)}
+		return of.CT{Commit: true, Zone: zone, NAT: nat, Recirc: true, Table: p.to(t)}
+	}
+	in, out := of.NAT{Kind: of.NATDest, Min: own}, of.NAT{Kind: of.NATSource, Min: private}
+	if own == private { // by chance; nothing is translated to what it is
+		in, out = of.NAT{}, of.NAT{}
 	}
 	from := of.NewMatch().InPort(e.Port)
 	rows := []row{
-		{tableHostIn, prioNormal, of.NewMatch().Dst(host(private)), apply(arrived.CT(ct(of.NAT{Kind: of.NATDest, Min: own}, next)))},
-		{tableHostOut, prioNormal, from.Src(host(own)), apply(of.NewActions().CT(ct(of.NAT{Kind: of.NATSource, Min: private}, tableHostEmit)))},
+		{tableHostIn, prioNormal, of.NewMatch().Dst(host(private)), apply(arrived.CT(ct(in, next)))},
+		{tableHostOut, prioNormal, from.Src(host(own)), apply(of.NewActions().CT(ct(out, tableHostEmit)))},
 	}
 	if direct {
 		// The host knows this endpoint by its own address: unless it has asked for the
 		// private one, it is to see that.
 		rows = append(rows,
 			row{tableHostIn, prioNormal, of.NewMatch().Dst(host(own)), apply(arrived.CT(ct(of.NAT{}, next)))},
-			row{tableHostOut, prioGuard, from.Src(host(own)).Dst(host(hostAddr)), apply(of.NewActions().CT(ct(of.NAT{Kind: of.NATExisting}, tableHostEmit)))})
+			row{
+				tableHostOut, prioGuard, from.Src(host(own)).Dst(host(hostAddr)),
+				apply(of.NewActions().SetReg(regZone, uint32(zone)).CT(of.CT{Zone: zone, NAT: of.NAT{Kind: of.NATExisting}, Recirc: true, Table: p.to(tableHostOwn)})),
+			})
 	}
 	return rows
 }

@@ -66,10 +66,22 @@ func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
 	var rows []row
 	for i, subnet := range []netip.Prefix{n.Subnet4, n.Subnet6} {
 		if far := h.far()[i]; n.Meant && subnet.IsValid() && far.IsValid() {
-			out := of.NewActions().SetReg(regVRF, uint32(n.VRF)).CT(of.CT{
-				Commit: true, Zone: zone, NAT: of.NAT{Kind: of.NATSource, Min: far}, Recirc: true, Table: p.to(tableRoute),
-			})
-			rows = append(rows, row{tableHostIn, prioGeneral, of.NewMatch().Dst(subnet), apply(out)})
+			out := func(nat of.NAT) of.Instructions {
+				return apply(of.NewActions().SetReg(regVRF, uint32(n.VRF)).CT(of.CT{Commit: true, Zone: zone, NAT: nat, Recirc: true, Table: p.to(tableRoute)}))
+			}
+			to := of.NewMatch().Dst(subnet)
+			rows = append(rows, row{tableHostIn, prioGeneral, to, out(of.NAT{Kind: of.NATSource, Min: far})})
+			// What the host sends under that very address has at most its port changed,
+			// and that always: others may use the same (see service).
+			rows = append(rows, row{tableHostIn, prioGeneral + 1, to.Src(host(far)), out(of.NAT{})})
+			for _, proto := range protocols() {
+				for _, half := range otherPorts(proto) {
+					rows = append(rows, row{
+						tableHostIn, prioGeneral + 2, to.IPProto(proto).Src(host(far)).With(half.from),
+						out(of.NAT{Kind: of.NATSource, Min: far, MinPort: half.min, MaxPort: half.max}),
+					})
+				}
+			}
 		}
 	}
 	tunnel := of.NewMatch().InPort(p.set.TunnelPort).TunID(uint64(n.VNI))

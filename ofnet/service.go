@@ -18,6 +18,9 @@ import (
 //	service-nat       remember the connection with its provider, translate it
 //	service-learn     have the switch count for this client and provider
 //	service-count     (learned) counts
+//	service-mixed     (learned) has this client come to this provider through a service?
+//	service-direct    remember a new connection straight to a provider
+//	service-port      ... under another port
 //	service-back      what a container that is its own provider answers itself
 //	service-out       to the container itself? else forward, to its MAC in a bridge
 //	...               route, policy: both see client and provider
@@ -25,8 +28,13 @@ import (
 //
 // A client may use one port of its own for a connection to a service and another one
 // straight to its provider. Answers to both look alike, so connections straight to where
-// a service leads are tracked as well; the switch gives one of two that would collide
-// another port: a source NAT without an address asks for just that.
+// a service leads are tracked as well. Where the translated one comes second, the switch
+// gives it another port by itself. Where the client has come to the provider through a
+// service before, the straight one gets a port of the other half of all ports.
+//
+// Nothing is ever translated to what it is already: of such a connection Open vSwitch
+// 3.1 keeps a twin under the same hash, finds it once the connection itself has expired,
+// and aborts (docs/decisions/0019-translate-only-what-changes.md).
 type service struct{}
 
 func (service) id() uint8 { return featureService }
@@ -34,13 +42,14 @@ func (service) id() uint8 { return featureService }
 func (service) tables() []table {
 	return []table{
 		tableARPReply, tableNDReply, tableNDFinish, tableService, tableServiceState, tableServiceAffinity, tableServiceSelect,
-		tableServiceSlot, tableServiceNAT, tableServiceLearn, tableServiceCount, tableServiceBack, tableServiceOut, tableServiceReply,
+		tableServiceSlot, tableServiceNAT, tableServiceLearn, tableServiceCount, tableServiceMixed, tableServiceDirect, tableServicePort,
+		tableServiceBack, tableServiceOut, tableServiceReply,
 	}
 }
 
 // Learned lists the tables whose flows the switch learns itself.
 func (p *Pipeline) Learned() []uint8 {
-	return []uint8{p.to(tableServiceAffinity), p.to(tableServiceCount)}
+	return []uint8{p.to(tableServiceAffinity), p.to(tableServiceCount), p.to(tableServiceMixed)}
 }
 
 // countIdle is how long counters stay without a packet, in seconds.
@@ -133,6 +142,7 @@ func (f service) fixed(p *Pipeline) []row {
 	for _, ip := range ipFamilies() {
 		family := of.NewMatch().EthType(ip.ethType)
 		rows = append(rows,
+			row{tableServicePort, prioMiss + 1, family, apply(of.NewActions().CT(serviceCT(of.CT{Commit: true, Recirc: true, Table: p.to(tableServiceOut)})))},
 			row{tableServiceState, prioNormal, ip.echoRequest, apply(turnAround().
 				MoveField(ip.src, ip.dst).MoveField(ip.vip, ip.src).SetField(ip.echoReply).OutputInPort())},
 			row{tableServiceBack, prioGeneral, family, applyGoto(of.NewActions().MoveField(ip.vip, ip.dst), p.to(tableReject))})
@@ -140,11 +150,10 @@ func (f service) fixed(p *Pipeline) []row {
 			direct := family.IPProto(proto).Reg(regService, 0)
 			rows = append(rows,
 				row{tableServiceState, prioNormal, direct.CTState(trackedEst, trackedEst), goTo(p.to(p.forward))},
-				row{tableServiceState, prioNormal, direct.CTState(trackedNew, trackedNew), apply(of.NewActions().CT(serviceCT(of.CT{
-					Commit: true, Recirc: true, Table: p.to(p.forward), NAT: of.NAT{Kind: of.NATSource},
-				})))})
+				row{tableServiceState, prioNormal, direct.CTState(trackedNew, trackedNew), commitDirect(p)})
+			rows = append(rows, f.direct(p, ip, proto)...)
 			rows = append(rows, row{tableServiceLearn, prioNormal, family.IPProto(proto), applyGoto(
-				of.NewActions().Resubmit(p.to(tableServiceCount)).Learn(countOut(p, ip, proto)).Learn(countIn(p, ip, proto)),
+				of.NewActions().Resubmit(p.to(tableServiceCount)).Learn(countOut(p, ip, proto)).Learn(countIn(p, ip, proto)).Learn(mixed(p, ip, proto)),
 				p.to(tableServiceOut))})
 		}
 	}
@@ -184,6 +193,86 @@ func countIn(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
 	}
 }
 
+// mixedLifetime is how long a client that has come to a provider through a service is known
+// for it after the last packet, in seconds: the longest a flow can have.
+const mixedLifetime = 1<<16 - 1
+
+// mixed learns that a client has come to a provider through a service.
+func mixed(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
+	_, dst := portFields(proto)
+	return of.Learn{
+		Table: p.to(tableServiceMixed), Priority: prioNormal, HardTimeout: mixedLifetime, Cookie: learned(featureMixed),
+		Specs: []of.LearnSpec{
+			of.LearnMatch(of.FieldEthType.All(), uint64(ip.ethType)),
+			of.LearnMatch(of.FieldIPProto.All(), uint64(proto)),
+			of.LearnMatchField(ip.src.All(), ip.src.All()),
+			of.LearnMatchField(ip.dst.All(), ip.dst.All()),
+			of.LearnMatchField(dst.All(), dst.All()),
+			of.LearnMatchField(of.FieldReg(regVRF).All(), of.FieldReg(regVRF).All()),
+			of.LearnLoad(comesMixed, of.FieldReg(regScratch).All()),
+		},
+	}
+}
+
+// comesMixed, in regScratch: the client has come to the provider through a service too.
+const comesMixed = 3
+
+// commitDirect remembers a new connection that nothing translates.
+func commitDirect(p *Pipeline) of.Instructions {
+	return applyGoto(of.NewActions().Resubmit(p.to(tableServiceMixed)), p.to(tableServiceDirect))
+}
+
+// direct gives the rows that remember a connection of a protocol as it is, unless its
+// client may have the same to the provider through a service. It is for a service where the
+// provider's address is the service's own.
+func (service) direct(p *Pipeline, ip ipFamily, proto uint8) []row {
+	m := of.NewMatch().EthType(ip.ethType).IPProto(proto)
+	commit := func(next table) of.Instructions {
+		return apply(of.NewActions().CT(serviceCT(of.CT{Commit: true, Recirc: true, Table: p.to(next)})))
+	}
+	rows := []row{
+		{tableServiceDirect, prioNormal, m, commit(tableServiceOut)},
+		{tableServiceDirect, prioGuard, m.Reg(regService, 0), commit(p.forward)},
+	}
+	for _, half := range otherPorts(proto) {
+		do := applyGoto(of.NewActions().SetReg(regScratch, half.number), p.to(tableServicePort))
+		rows = append(rows, row{tableServiceDirect, prioDrop, m.Reg(regScratch, comesMixed).With(half.from), do})
+	}
+	return rows
+}
+
+// otherHalf leads from one half of a protocol's source ports to the other.
+type otherHalf struct {
+	number   uint32 // in regScratch
+	from     of.FieldValue
+	min, max uint16
+}
+
+// otherPorts are ranges for a source NAT that always changes the port.
+func otherPorts(proto uint8) [2]otherHalf {
+	const half = 1 << 15
+	src, _ := portFields(proto)
+	return [2]otherHalf{
+		{comesMixed + 1, src.IsMasked(half, half), 1024, half - 1},
+		{comesMixed + 2, src.IsMasked(0, half), half, 1<<16 - 1},
+	}
+}
+
+// otherPort gives the rows by which an endpoint's connection gets a port of the other half:
+// Open vSwitch has ports chosen only together with an address.
+func (service) otherPort(p *Pipeline, e Endpoint, own netip.Addr) []row {
+	var rows []row
+	for _, half := range otherPorts(of.ProtoTCP) {
+		ct := serviceCT(of.CT{
+			Commit: true, Recirc: true, Table: p.to(tableServiceOut),
+			NAT: of.NAT{Kind: of.NATSource, Min: own, MinPort: half.min, MaxPort: half.max},
+		})
+		m := of.NewMatch().InPort(e.Port).Src(host(own)).Reg(regScratch, half.number)
+		rows = append(rows, row{tableServicePort, prioNormal, m, apply(of.NewActions().SetReg(regScratch, 0).CT(ct))})
+	}
+	return rows
+}
+
 // learned is the cookie of flows that the switch learns. It has no round: the flow that
 // teaches it is the same after a restart.
 func learned(feature uint8) uint64 { return cookie(0, feature, "")&^0xffffffff | cookieLearned }
@@ -193,7 +282,7 @@ func (service) uplink(*Pipeline, Uplink) []row   { return nil }
 
 // endpoint gives the rows that lead a translated packet to its container where no route
 // does: back to itself, or by its MAC.
-func (service) endpoint(p *Pipeline, e Endpoint) []row {
+func (f service) endpoint(p *Pipeline, e Endpoint) []row {
 	var rows []row
 	for _, a := range []netip.Addr{e.IPv4, e.IPv6} {
 		if !a.IsValid() {
@@ -203,6 +292,7 @@ func (service) endpoint(p *Pipeline, e Endpoint) []row {
 		if e.Local() {
 			self := of.NewMatch().InPort(e.Port).Dst(host(a))
 			rows = append(rows, row{tableServiceOut, prioGuard, self, apply(turnAround().MoveField(ip.vip, ip.src).OutputInPort())})
+			rows = append(rows, f.otherPort(p, e, a)...)
 		}
 		if p.set.Routing {
 			continue

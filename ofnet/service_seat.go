@@ -64,7 +64,7 @@ func seatRows(p *Pipeline, s Service, seat Seat) (rows []row, groups []of.Group)
 	for i, v := range seat.Providers {
 		port := uint64(v.Addr.Port())
 		add(tableServiceState, prioNormal, mine.CTState(trackedEst, trackedEst).Dst(host(v.Addr.Addr())).With(dst.Is(port)),
-			applyGoto(count, p.to(tableServiceOut)))
+			applyGoto(count.Learn(mixed(p, ip, seat.Proto)), p.to(tableServiceOut)))
 		reply := of.NewMatch().Reg(regVRF, uint32(s.VRF)).Src(host(v.Addr.Addr()))
 		straight := of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(seat.Proto).Dst(host(v.Addr.Addr())).With(dst.Is(port))
 		add(tableService, prioGeneral+2, straight, translate(p, of.NewActions(), tableServiceState))
@@ -78,10 +78,14 @@ func seatRows(p *Pipeline, s Service, seat Seat) (rows []row, groups []of.Group)
 		if s.Affinity > 0 {
 			a = a.Learn(affinity(p, ip, s.Affinity))
 		}
-		add(tableServiceNAT, prioNormal, mine.Reg(regProvider, numbers[i]), apply(a.CT(serviceCT(of.CT{
+		lead := apply(a.CT(serviceCT(of.CT{
 			Commit: true, Recirc: true, Table: p.to(tableServiceLearn),
 			NAT: of.NAT{Kind: of.NATDest, Min: v.Addr.Addr(), MinPort: v.Addr.Port()},
-		}))))
+		})))
+		if v.Addr == seat.Addr { // nothing to translate
+			lead = applyGoto(a.Resubmit(p.to(tableServiceMixed)), p.to(tableServiceDirect))
+		}
+		add(tableServiceNAT, prioNormal, mine.Reg(regProvider, numbers[i]), lead)
 		if s.Affinity > 0 {
 			add(tableServiceSelect, prioGuard, mine.Reg(regProvider, numbers[i]), goTo(p.to(tableServiceNAT)))
 		}

@@ -29,6 +29,9 @@ const (
 	tableServiceNAT
 	tableServiceLearn
 	tableServiceCount
+	tableServiceMixed
+	tableServiceDirect
+	tableServicePort
 	tableServiceBack
 	tableServiceOut
 	tableRoute
@@ -54,6 +57,7 @@ const (
 	tableMAC
 	tableSwitch
 	tableHostOut
+	tableHostOwn
 	tableHostEmit
 	numTables
 )
@@ -61,10 +65,10 @@ const (
 var tableNames = [numTables]string{
 	"classify", "uplink", "host-in", "host-check", "host-track", "host-deliver",
 	"source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
-	"service", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count",
+	"service", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count", "service-mixed", "service-direct", "service-port",
 	"service-back", "service-out", "route", "external", "track",
 	"guard", "state", "guard-out", "allow-out", "guard-in", "allow-in", "group-source", "group-dest", "policy", "deny",
-	"reject", "reject-back", "reject-out", "service-reply", "hop", "deliver", "uplink-out", "mac", "switch", "host-out", "host-emit",
+	"reject", "reject-back", "reject-out", "service-reply", "hop", "deliver", "uplink-out", "mac", "switch", "host-out", "host-own", "host-emit",
 }
 
 func (t table) String() string { return tableNames[t] }

@@ -54,6 +54,17 @@ func (c cluster) get(h *lab.Host, url string, v any) {
 // service is a service of the test with its addresses.
 type service struct{ v4, v6 string }
 
+// serviceWith reads a service of the default tenant, which has so many providers.
+func (c cluster) serviceWith(name string, providers int) service {
+	c.t.Helper()
+	var records []state.ServiceLB
+	c.get(c.Masters()[0], "http://"+net.JoinHostPort(c.Masters()[0].ControlIP(), "9999")+"/service/"+name+":default", &records)
+	if len(records) != 1 || len(records[0].Providers) != providers || records[0].IPv6Address == "" {
+		c.t.Fatalf("service %s: %+v", name, records)
+	}
+	return service{records[0].IPAddress, records[0].IPv6Address}
+}
+
 // addresses are those of a protocol's port, by IPv4 and IPv6.
 func (s service) addresses(network string) []string {
 	port := map[string]string{"tcp": "80", "udp": "53"}[network]
@@ -96,12 +107,7 @@ func services(t *testing.T, encap, forward string) {
 		c.event("start", p, app)
 	}
 	c.netctl("service", "create", "web", "--network", "front", "--selector", "app=web", "--port", "80:8080:TCP", "--port", "53:8080:UDP")
-	var records []state.ServiceLB
-	c.get(c.Masters()[0], "http://"+net.JoinHostPort(c.Masters()[0].ControlIP(), "9999")+"/service/web:default", &records)
-	if len(records) != 1 || len(records[0].Providers) != 3 || records[0].IPv6Address == "" {
-		t.Fatalf("service: %+v", records)
-	}
-	svc := service{records[0].IPAddress, records[0].IPv6Address}
+	svc := c.serviceWith("web", 3)
 
 	t.Run("reached", func(t *testing.T) {
 		c := cluster{c.Lab, t}
