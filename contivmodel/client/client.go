@@ -15,16 +15,15 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -45,6 +44,10 @@ type Config struct {
 	Token string
 	// Timeout bounds a request; 0 means 60 s.
 	Timeout time.Duration
+	// Patience is how long a request is repeated while no netmaster can be reached, or
+	// none leads, as when one leader follows another; 0 means not at all. Requests that may
+	// have been served are repeated only if that changes nothing.
+	Patience time.Duration
 }
 
 // Client is a connection to the netmasters of a cluster. Safe for concurrent use.
@@ -53,6 +56,8 @@ type Client struct {
 	token  string
 	http   *http.Client
 	stream *http.Client // without a time limit
+
+	patience time.Duration
 }
 
 // Error is an answer other than 200.
@@ -68,7 +73,7 @@ func New(cfg Config) (*Client, error) {
 	if len(cfg.URLs) == 0 {
 		return nil, errs.New(errs.Invalid, "no netmaster URL given")
 	}
-	c := &Client{token: cfg.Token}
+	c := &Client{token: cfg.Token, patience: cfg.Patience}
 	for _, text := range cfg.URLs {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -170,9 +175,27 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.R
 			return nil, errs.Wrap(errs.Internal, fmt.Errorf("encode the request: %w", err))
 		}
 	}
+	r := repeater{method: method, path: path, until: time.Now().Add(c.patience)}
+	if alloc, ok := body.(masterapi.AllocAddressRequest); ok {
+		r.named = alloc.Reservation != ""
+	}
+	for {
+		resp, err := c.round(ctx, &r, text)
+		if !r.again(ctx, resp, err) {
+			return r.settle(resp), err
+		}
+		if resp != nil {
+			_ = resp.Body.Close()
+		}
+	}
+}
+
+// round asks one netmaster after the other, until one can answer. The answer of the last
+// one counts in any case.
+func (c *Client) round(ctx context.Context, r *repeater, text []byte) (*http.Response, error) {
 	var failed []string
 	for i, base := range c.bases {
-		req, err := c.request(ctx, method, base, path, text)
+		req, err := c.request(ctx, r.method, base, r.path, text)
 		if err != nil {
 			return nil, err
 		}
@@ -184,20 +207,14 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.R
 		if err == nil {
 			_ = resp.Body.Close()
 			err = fmt.Errorf("%s: %s", base, resp.Status)
+			r.served = true
 		}
 		failed = append(failed, err.Error())
-		if ctx.Err() != nil || resp == nil && !repeatable(method, err) {
+		if ctx.Err() != nil || resp == nil && !r.mayGoOn(err) {
 			break
 		}
 	}
 	return nil, errs.New(errs.Unavailable, "%s", strings.Join(failed, "; "))
-}
-
-// repeatable reports whether a request that failed may be sent to another server:
-// it only reads, or it has not been sent.
-func repeatable(method string, err error) bool {
-	var op *net.OpError
-	return method == http.MethodGet || errors.As(err, &op) && op.Op == "dial"
 }
 
 func (c *Client) request(ctx context.Context, method, base, path string, text []byte) (*http.Request, error) {

@@ -49,6 +49,9 @@ func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressReq
 		if req.Held && x.hold(claimKey{s.Config().Name, want.String()}) {
 			return answer(want, bitsOf(s, want)), nil
 		}
+		if a, ok := x.reservedAs(req.Reservation, s.Config().Name, want); ok {
+			return answer(a, bitsOf(s, a)), nil // asked again: the answer was lost
+		}
 		reserver := ownerReserved + req.NetworkID
 		if req.Host != "" {
 			reserver += reservedOn + req.Host

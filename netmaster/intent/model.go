@@ -50,6 +50,7 @@ type model struct {
 	endpointsOfGroup *index[string, state.Endpoint]            // by group id
 	endpointsOfHost  *index[string, state.Endpoint]            // by the host's label
 	addrsOfNet       *index[claimKey, state.AddressClaim]
+	addrsReservedAs  *index[claimKey, state.AddressClaim] // by the reservation's name
 	lateOfNet        *index[claimKey, state.LateReleases]
 	tagsOfPool       *index[tagKey, state.TagClaim]
 
@@ -137,6 +138,12 @@ func newModel() *model {
 	m.endpointsOfGroup = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.EndpointGroupKey })
 	m.endpointsOfHost = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.HomingHost })
 	m.addrsOfNet = m.addrs.indexed(func(k claimKey, _ *state.AddressClaim) string { return k.net })
+	m.addrsReservedAs = m.addrs.indexedEach(func(_ claimKey, c *state.AddressClaim) []string {
+		if c.Reservation == "" {
+			return nil
+		}
+		return []string{c.Reservation}
+	})
 	m.lateOfNet = m.late.indexed(func(k claimKey, _ *state.LateReleases) string { return k.net })
 	m.tagsOfPool = m.tags.indexed(func(k tagKey, _ *state.TagClaim) string { return k.pool })
 	m.profilesOfTenant = m.profiles.indexed(func(_ string, p *contivmodel.Netprofile) string { return p.TenantName })

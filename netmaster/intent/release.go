@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -29,6 +30,21 @@ func (x *tx) reserveAddress(net, addr, reserver, name string) error {
 		x.addrs.put(x, claimKey{net, addr}, &state.AddressClaim{Owner: reserver, Reservation: name})
 	}
 	return nil
+}
+
+// reservedAs returns the address of a reservation by its name, if it is in a network and the
+// address is the one that is wanted, or any.
+func (x *tx) reservedAs(name, net string, want netip.Addr) (netip.Addr, bool) {
+	if name == "" {
+		return netip.Addr{}, false
+	}
+	for k, claim := range x.addrs.where(x.addrsReservedAs, name) {
+		a, ok := parseAddr(k.what)
+		if ok && k.net == net && strings.HasPrefix(claim.Owner, ownerReserved) && (!want.IsValid() || want == a) {
+			return a, true
+		}
+	}
+	return netip.Addr{}, false
 }
 
 // releaser tells whether the client that made a reservation may give it back without

@@ -92,6 +92,42 @@ func TestLateRelease(t *testing.T) {
 	}
 }
 
+// TestReserveOnce: who asks again by the name of a reservation, because an answer was lost, gets
+// the same address, until it belongs to an endpoint.
+func TestReserveOnce(t *testing.T) {
+	store := memory.New()
+	e, _, stop := lead(t, store)
+	defer func() { stop() }()
+	e.mustNetwork(t, "n", "10.1.1.0/24")
+	ask := func(name, want string) string {
+		t.Helper()
+		got, err := e.AllocAddress(t.Context(), masterapi.AllocAddressRequest{NetworkID: "n.default", PreferredIPv4Address: want, Host: "host1", Reservation: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.IPv4Address
+	}
+	for range 2 {
+		for name, want := range map[string]string{"a": "10.1.1.7", "b": "10.1.1.8"} {
+			if got := ask(name, want); got != want+"/24" {
+				t.Errorf("%s is %s, want %s", name, got, want)
+			}
+		}
+		stop()
+		e, _, stop = lead(t, store)
+	}
+	if first, again := ask("c", ""), ask("c", ""); first != again || first == ask("d", "") {
+		t.Errorf("c is %s, then %s", first, again)
+	}
+	if _, err := e.CreateEndpoint(t.Context(), endpoint("n", "", "c", "10.1.1.7")); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask("a", ""); got == "10.1.1.7/24" {
+		t.Error("an endpoint's address is reserved once more")
+	}
+	e.checkConsistent(t)
+}
+
 // TestReleasesAreForgotten: a client that never gives back what it had does not make the
 // next one's release come to nothing for ever.
 func TestReleasesAreForgotten(t *testing.T) {

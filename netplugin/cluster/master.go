@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -93,8 +94,8 @@ func (m *Master) DeleteEndpoint(ctx context.Context, req masterapi.DeleteEndpoin
 	return err
 }
 
-// AllocAddress reserves an address. A call whose answer was lost leaves a reservation
-// behind, which netmaster takes back after a while.
+// AllocAddress reserves an address; asking again by the same name of a reservation returns the
+// same one.
 func (m *Master) AllocAddress(ctx context.Context, req masterapi.AllocAddressRequest) (masterapi.AllocAddressResponse, error) {
 	var resp masterapi.AllocAddressResponse
 	_, err := m.post(ctx, masterapi.PathAllocAddress, req, &resp)
@@ -166,7 +167,7 @@ func (m *Master) call(ctx context.Context, method, path string, req, resp any) (
 			return 0, err
 		case <-changed:
 			wait = 20 * time.Millisecond
-		case <-time.After(wait):
+		case <-time.After(wait/2 + rand.N(wait)): // many agents wait for the same leader
 			wait = min(2*wait, slowest)
 		}
 	}

@@ -3,6 +3,7 @@ package nameserver
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/netip"
 	"strings"
 	"sync"
@@ -50,19 +51,29 @@ type Names struct {
 	mu      sync.RWMutex
 	tenants map[string]*tenant
 	entries map[string]entry // by key of the record
+
+	// Names of networks and tenants may have dots, so that an id does not always tell where
+	// one ends and the other begins: the record of the network does.
+	tenantOf  map[string]string            // by network id
+	ambiguous map[string]map[string][]byte // records of endpoints in such networks, by network id and key
+	known     map[string]int               // networks by tenant, in lower case
 }
 
 // entry is what one record contributes.
 type entry struct {
-	tenant string
-	v4, v6 netip.Addr
-	names  [numKinds][]string
-	host   string // the name of its addresses
+	tenant  string
+	network string // id; of endpoints
+	v4, v6  netip.Addr
+	names   [numKinds][]string
+	host    string // the name of its addresses
 }
 
 // NewNames makes an empty index.
 func NewNames(log logrus.FieldLogger) *Names {
-	return &Names{log: log, tenants: map[string]*tenant{}, entries: map[string]entry{}}
+	return &Names{
+		log: log, tenants: map[string]*tenant{}, entries: map[string]entry{},
+		tenantOf: map[string]string{}, ambiguous: map[string]map[string][]byte{}, known: map[string]int{},
+	}
 }
 
 // Apply takes in a batch of the state prefix. A snapshot is all there is.
@@ -79,23 +90,117 @@ func (n *Names) Apply(batch objdb.Batch) {
 				n.remove(key)
 			}
 		}
+		for _, records := range n.ambiguous {
+			for key := range records {
+				if _, ok := present[key]; !ok {
+					n.forget(key)
+				}
+			}
+		}
+		for id := range n.tenantOf {
+			if _, ok := present[state.NetworkRoot+id]; !ok {
+				n.setNetwork(id, "")
+			}
+		}
 	}
 	for _, ev := range batch.Events {
-		read := readers[prefix(ev.KV.Key)]
-		if read == nil {
+		if id, ok := strings.CutPrefix(ev.KV.Key, state.NetworkRoot); ok {
+			n.network(id, ev)
+		}
+	}
+	for _, ev := range batch.Events {
+		if !isNamed(ev.KV.Key) {
 			continue
 		}
 		// The old names go first: what has changed must leave nothing behind.
 		n.remove(ev.KV.Key)
-		if ev.Deleted {
-			continue
+		n.forget(ev.KV.Key)
+		if !ev.Deleted {
+			n.read(ev.KV.Key, ev.KV.Value)
 		}
-		e, err := read(ev.KV.Value)
-		if err != nil {
-			n.log.WithError(err).WithField("key", ev.KV.Key).Error("a record without readable names is ignored")
-			continue
+	}
+}
+
+// isNamed reports whether a key is that of a record with names.
+func isNamed(key string) bool { return readers[prefix(key)] != nil }
+
+// read takes in a record. That of an endpoint whose tenant is not known yet waits for its
+// network's.
+func (n *Names) read(key string, value []byte) {
+	e, err := readers[prefix(key)](value)
+	if err != nil {
+		n.log.WithError(err).WithField("key", key).Error("a record without readable names is ignored")
+		return
+	}
+	if strings.Count(e.network, ".") > 1 {
+		if n.ambiguous[e.network] == nil {
+			n.ambiguous[e.network] = map[string][]byte{}
 		}
-		n.add(ev.KV.Key, e)
+		n.ambiguous[e.network][key] = value
+		if e.tenant = n.tenantOf[e.network]; e.tenant == "" {
+			return
+		}
+	}
+	n.add(key, e)
+}
+
+// forget drops the record of an endpoint whose network's id is ambiguous.
+func (n *Names) forget(key string) {
+	for id, records := range n.ambiguous {
+		if delete(records, key); len(records) == 0 {
+			delete(n.ambiguous, id)
+		}
+	}
+}
+
+// network takes in the record of a network.
+func (n *Names) network(id string, ev objdb.Event) {
+	var rec state.Network
+	if !ev.Deleted {
+		if err := json.Unmarshal(ev.KV.Value, &rec); err != nil {
+			return // the agent complains about it
+		}
+	}
+	n.setNetwork(id, rec.Tenant)
+}
+
+// setNetwork notes whose a network is, nobody's if it has gone, and gives its endpoints'
+// names to the tenant.
+func (n *Names) setNetwork(id, tenant string) {
+	old := n.tenantOf[id]
+	if old == tenant {
+		return
+	}
+	if old != "" {
+		delete(n.tenantOf, id)
+		if n.known[strings.ToLower(old)]--; n.known[strings.ToLower(old)] == 0 {
+			delete(n.known, strings.ToLower(old))
+		}
+	}
+	if tenant != "" {
+		n.tenantOf[id] = tenant
+		n.known[strings.ToLower(tenant)]++
+	}
+	for key, value := range maps.Clone(n.ambiguous[id]) {
+		n.remove(key)
+		n.read(key, value)
+	}
+}
+
+// tenantIn finds the tenant that a name within our domain ends with; of several, one being
+// the end of the other, the longest. The rest is what comes before it.
+func (n *Names) tenantIn(name, own string) (tenant, rest string, ok bool) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	for at := 0; ; {
+		if t := name[at:]; t == own || n.known[t] > 0 {
+			return t, strings.TrimSuffix(name[:at], "."), true
+		}
+		dot := strings.IndexByte(name[at:], '.')
+		if dot < 0 {
+			return "", "", false
+		}
+		at += dot + 1
 	}
 }
 
@@ -119,10 +224,8 @@ func readEndpoint(value []byte) (entry, error) {
 	if err := json.Unmarshal(value, &rec); err != nil {
 		return entry{}, err
 	}
-	var e entry
-	if i := strings.LastIndexByte(rec.NetID, '.'); i >= 0 {
-		e.tenant = rec.NetID[i+1:]
-	}
+	e := entry{network: rec.NetID}
+	_, e.tenant, _ = strings.Cut(rec.NetID, ".")
 	e.v4, _ = netip.ParseAddr(rec.IPAddress) // none, or one that no flow leads to either
 	e.v6, _ = netip.ParseAddr(rec.IPv6Address)
 	grp, _, _ := strings.Cut(rec.EndpointGroupKey, ":")
@@ -241,22 +344,29 @@ const maxRecords = 10
 // addresses finds up to count addresses of what a name, in lower case, stands for in a
 // tenant. known says that there is such a name, with or without an address of the family.
 func (n *Names) addresses(tenantName, name string, six bool, count int) (out []netip.Addr, known bool) {
+	return n.lookup(tenantName, name, six, count, numKinds)
+}
+
+// lookup is addresses among the kinds before one.
+func (n *Names) lookup(tenantName, name string, six bool, count int, before kind) (out []netip.Addr, known bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	t := n.tenants[tenantName]
 	if t == nil || t.nodes[name] == nil {
 		return nil, false
 	}
-	rings := &t.nodes[name].v4
+	d := t.nodes[name]
+	rings := &d.v4
 	if six {
-		rings = &t.nodes[name].v6
+		rings = &d.v6
 	}
-	for _, r := range rings {
-		if out = r.take(count); len(out) > 0 {
+	for k := range before {
+		known = known || before == numKinds || d.v4[k].len() > 0 || d.v6[k].len() > 0
+		if out = rings[k].take(count); len(out) > 0 {
 			break
 		}
 	}
-	return out, true
+	return out, known
 }
 
 // hostNames finds the names of those who have an address.

@@ -60,6 +60,7 @@ func sample(t testing.TB) *Names {
 		endpoint(t, "net.blue-c", "six", "", "", "2001:db8::3"),
 		endpoint(t, "net.blue-d", "Upper.Dotted", "", "10.1.1.4", ""),
 		endpoint(t, "net.blue-e", "svc", "svc", "10.1.1.5", ""),
+		endpoint(t, "net.blue-h", "", "web.dotted", "10.1.1.5", ""),
 		lb(t, "svc", "blue", "10.1.1.100", ""),
 		lb(t, "svc6", "blue", "10.1.1.101", "2001:db8::101"),
 		endpoint(t, "net.red-f", "web1", "web", "10.1.1.2", ""),
@@ -93,8 +94,11 @@ func TestResolve(t *testing.T) {
 		{"blue", "web2.", dns.TypeAAAA, nil, noData},
 		{"blue", "six.", dns.TypeA, nil, noData},
 		{"blue", "six.", dns.TypeANY, []string{"2001:db8::3"}, found},
-		{"blue", "upper.dotted.", dns.TypeA, []string{"10.1.1.4"}, found},
-		{"blue", "svc.", dns.TypeA, []string{"10.1.1.100"}, found}, // a service before a group
+		{"blue", "upper.dotted.", dns.TypeA, nil, foreign},
+		{"blue", "upper.dotted.contiv.local.", dns.TypeA, nil, noDomain},
+		{"blue", "upper.dotted.blue.contiv.local.", dns.TypeA, []string{"10.1.1.4"}, found},
+		{"blue", "web.dotted.", dns.TypeA, []string{"10.1.1.5"}, found}, // a group's
+		{"blue", "svc.", dns.TypeA, []string{"10.1.1.100"}, found},      // a service before a group
 		{"blue", "svc6.", dns.TypeAAAA, []string{"2001:db8::101"}, found},
 		{"blue", "0123456789ab.", dns.TypeA, web[:1], found},
 		{"blue", "0123456789.", dns.TypeA, nil, foreign},
@@ -195,7 +199,7 @@ func TestChangedRecords(t *testing.T) {
 	}
 	z.names.Apply(objdb.Batch{Events: []objdb.Event{gone(state.ServiceLBRoot + "svc:blue")}})
 	expect("svc", "10.1.1.5") // the group of that name
-	z.names.Apply(objdb.Batch{Events: []objdb.Event{gone(endpointKey("net.blue-e")), gone(endpointKey("net.blue-e"))}})
+	z.names.Apply(objdb.Batch{Events: []objdb.Event{gone(endpointKey("net.blue-e")), gone(endpointKey("net.blue-e")), gone(endpointKey("net.blue-h"))}})
 	expect("svc")
 	z.names.Apply(objdb.Batch{Snapshot: true, Events: []objdb.Event{endpoint(t, "net.blue-z", "last", "", "10.1.1.7", "")}})
 	expect("web")
@@ -285,5 +289,88 @@ func BenchmarkResolve(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestNamesOfTenantsWithDots: the names of a tenant `blue.corp` are not those of the tenant
+// `corp`, whichever record comes first, and no container's name with dots makes it look as if
+// they were, or takes the place of a name of the world.
+func TestNamesOfTenantsWithDots(t *testing.T) {
+	network := func(name, tenant string) objdb.Event {
+		id := state.NetworkID(name, tenant)
+		return set(t, state.NetworkRoot+id, state.Network{ID: id, NetworkName: name, Tenant: tenant})
+	}
+	ep := func(net, tenant, id, name, v4 string) objdb.Event {
+		netID := state.NetworkID(net, tenant)
+		return set(t, endpointKey(state.EndpointID(netID, id)), state.Endpoint{
+			ID: state.EndpointID(netID, id), NetID: netID, EndpointID: id, EPCommonName: name, IPAddress: v4, ContainerID: id,
+		})
+	}
+	events := []objdb.Event{
+		network("net", "corp"), network("net", "blue.corp"), network("my.net", "green"),
+		ep("net", "blue.corp", "a", "web", "10.1.0.1"),
+		ep("net", "corp", "b", "web.blue", "10.2.0.1"), // reads as web of blue.corp
+		ep("net", "corp", "c", "db", "10.2.0.2"),
+		ep("net", "corp", "d", "github.com", "10.2.0.3"),
+		ep("net", "corp", "e", "web.green.contiv.local", "10.2.0.4"),
+		ep("net", "corp", "f", "web.green", "10.2.0.5"),
+		ep("my.net", "green", "g", "web", "10.3.0.1"),
+	}
+	type question struct{ tenant, name string }
+	wants := map[question]string{
+		{"blue.corp", "web"}:                                 "10.1.0.1",
+		{"blue.corp", "web.blue.corp.contiv.local"}:          "10.1.0.1",
+		{"corp", "web"}:                                      "foreign",
+		{"corp", "web.contiv.local"}:                         "no domain",
+		{"corp", "web.blue.corp.contiv.local"}:               "no domain",
+		{"corp", "blue.corp.contiv.local"}:                   "no domain",
+		{"corp", "db.corp.contiv.local"}:                     "10.2.0.2",
+		{"corp", "corp.contiv.local"}:                        "no data",
+		{"corp", "github.com"}:                               "foreign",
+		{"corp", "github.com.corp.contiv.local"}:             "10.2.0.3",
+		{"corp", "web.green.contiv.local"}:                   "no domain",
+		{"corp", "web.green"}:                                "foreign",
+		{"corp", "web.green.corp.contiv.local"}:              "10.2.0.5",
+		{"corp", "web.green.contiv.local.corp.contiv.local"}: "10.2.0.4",
+		{"green", "web"}:                                     "10.3.0.1",
+		{"green", "web.green.contiv.local"}:                  "10.3.0.1",
+		{"net.green", "web"}:                                 "foreign",
+		{"blue.corp", "db"}:                                  "foreign",
+		{"blue.corp", "db.corp.contiv.local"}:                "no domain",
+	}
+	check := func(n *Names) {
+		t.Helper()
+		z := &zone{names: n, domain: "contiv.local", ttl: 5}
+		for q, want := range wants {
+			rrs, v := z.resolve(q.tenant, dns.Question{Name: q.name + ".", Qtype: dns.TypeA, Qclass: dns.ClassINET})
+			got := map[verdict]string{foreign: "foreign", noData: "no data", noDomain: "no domain"}[v]
+			for _, rr := range rrs {
+				got += rr.(*dns.A).A.String()
+			}
+			if got != want {
+				t.Errorf("%s asks for %s: %s, want %s", q.tenant, q.name, got, want)
+			}
+		}
+	}
+	at := NewNames(quiet())
+	at.Apply(objdb.Batch{Snapshot: true, Events: events})
+	check(at)
+	slices.Reverse(events) // endpoints before their networks, batch by batch
+	n := NewNames(quiet())
+	for _, ev := range events {
+		n.Apply(objdb.Batch{Events: []objdb.Event{ev}})
+	}
+	check(n)
+	if names := n.hostNames("corp", netip.MustParseAddr("10.1.0.1")); names != nil {
+		t.Errorf("an address of tenant blue.corp is %q in tenant corp", names)
+	}
+	for _, ev := range events {
+		n.Apply(objdb.Batch{Events: []objdb.Event{gone(ev.KV.Key)}})
+	}
+	at.Apply(objdb.Batch{Snapshot: true})
+	for _, n := range []*Names{n, at} {
+		if left := len(n.tenants) + len(n.entries) + len(n.tenantOf) + len(n.ambiguous) + len(n.known); left != 0 {
+			t.Errorf("something is left: %+v", n)
+		}
 	}
 }

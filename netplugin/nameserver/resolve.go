@@ -36,7 +36,7 @@ func (z *zone) resolve(tenant string, q dns.Question) ([]dns.RR, verdict) {
 	}
 	candidates, ours, exists := z.candidates(tenant, name)
 	for _, c := range candidates {
-		rrs, known := z.records(tenant, c, q)
+		rrs, known := z.records(tenant, c.name, q, c.before)
 		if len(rrs) > 0 {
 			return rrs, found
 		}
@@ -51,10 +51,21 @@ func (z *zone) resolve(tenant string, q dns.Question) ([]dns.RR, verdict) {
 	return nil, foreign
 }
 
+// candidate is a name of the index that a question may mean, if it is one of the kinds
+// before one.
+type candidate struct {
+	name   string
+	before kind
+}
+
 // candidates are the names of the index that a name may mean: itself, or what is left
 // without our domain, and the tenant before it. apex says that nothing is left.
-func (z *zone) candidates(tenant, name string) (names []string, ours, apex bool) {
-	names = []string{name}
+//
+// Whoever starts containers chooses their names. One with dots must not be taken for a name of
+// the world, nor of another tenant, so it is known by its full name only, with tenant and
+// domain. Services and groups are made by those who run the network.
+func (z *zone) candidates(tenant, name string) (names []candidate, ours, apex bool) {
+	names = []candidate{alone(name)}
 	if name == z.domain {
 		return names, true, true
 	}
@@ -63,28 +74,42 @@ func (z *zone) candidates(tenant, name string) (names []string, ours, apex bool)
 		return names, false, false
 	}
 	tenant = strings.ToLower(tenant)
-	if rest, ok := strings.CutSuffix(inner, "."+tenant); ok {
-		names = append(names, rest)
+	if owner, rest, ok := z.names.tenantIn(inner, tenant); ok && (rest != "" || owner == tenant) {
+		if owner != tenant {
+			return nil, true, false
+		}
+		if rest != "" {
+			names = append(names, candidate{rest, numKinds})
+		}
+		apex = rest == ""
 	}
-	return append(names, inner), true, inner == tenant
+	return append(names, alone(inner)), true, apex
+}
+
+// alone is a name without its tenant.
+func alone(name string) candidate {
+	if strings.Contains(name, ".") {
+		return candidate{name, container}
+	}
+	return candidate{name, numKinds}
 }
 
 // records are those of a name. ANY asks for IPv4 addresses, or failing these for IPv6.
-func (z *zone) records(tenant, name string, q dns.Question) (rrs []dns.RR, known bool) {
+func (z *zone) records(tenant, name string, q dns.Question, before kind) (rrs []dns.RR, known bool) {
 	if q.Qtype != dns.TypeAAAA { // of other types only whether there is the name is asked
 		count := 0
 		if q.Qtype == dns.TypeA || q.Qtype == dns.TypeANY {
 			count = maxRecords
 		}
 		var v4 []netip.Addr
-		v4, known = z.names.addresses(tenant, name, false, count)
+		v4, known = z.names.lookup(tenant, name, false, count, before)
 		for _, a := range v4 {
 			rrs = append(rrs, &dns.A{Hdr: z.header(q.Name, dns.TypeA), A: a.AsSlice()})
 		}
 	}
 	if q.Qtype == dns.TypeAAAA || q.Qtype == dns.TypeANY && len(rrs) == 0 {
 		var v6 []netip.Addr
-		v6, known = z.names.addresses(tenant, name, true, maxRecords)
+		v6, known = z.names.lookup(tenant, name, true, maxRecords, before)
 		for _, a := range v6 {
 			rrs = append(rrs, &dns.AAAA{Hdr: z.header(q.Name, dns.TypeAAAA), AAAA: a.AsSlice()})
 		}

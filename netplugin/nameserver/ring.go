@@ -64,6 +64,13 @@ func (r *ring) remove(owner string) {
 	r.owners, r.addrs = r.owners[:last], r.addrs[:last]
 }
 
+func (r *ring) len() int {
+	if r == nil {
+		return 0
+	}
+	return len(r.addrs)
+}
+
 // take returns up to n addresses, beginning one further with each call.
 func (r *ring) take(n int) []netip.Addr {
 	if r == nil || len(r.addrs) == 0 || n == 0 {

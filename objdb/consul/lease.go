@@ -18,9 +18,8 @@ import (
 // MinLease is the shortest time to live of a session.
 const MinLease = 10 * time.Second
 
-// lease is a session. It is renewed three times per TTL, and counts its life from the
-// moment each successful renewal was sent, so that its Done comes before the servers'
-// decision, which they take up to twice the TTL after the last renewal.
+// lease is a session. It is renewed as remote.Keeper says; the servers end it up to twice the
+// TTL after the last renewal.
 type lease struct {
 	s       *Store
 	id      objdb.LeaseID
@@ -141,35 +140,17 @@ func (l *lease) end() {
 }
 
 // keepAlive returns when the lease has ended or may have.
-func (l *lease) keepAlive(ctx context.Context, renewed time.Time, ttl time.Duration) {
-	wait := ttl / 3
-	for {
-		if !remote.Pause(ctx, wait) {
-			return
-		}
-		end := renewed.Add(ttl)
-		sent := time.Now()
-		if !sent.Before(end) {
-			return
-		}
-		// A try that hangs must leave time for another one, with another agent.
-		within := min(answerWithin, ttl/5, time.Until(end))
+func (l *lease) keepAlive(ctx context.Context, granted time.Time, ttl time.Duration) {
+	remote.Keeper{TTL: ttl, Granted: granted, Renew: func(ctx context.Context) remote.Renewal {
 		var there bool
-		t := l.s.try(ctx, within, func(ctx context.Context, c *api.Client) error {
+		// One that is silent gives way to another server while there is time to ask it.
+		t := l.s.try(ctx, ttl/3, func(ctx context.Context, c *api.Client) error {
 			entry, _, err := c.Session().Renew(l.session, (&api.WriteOptions{}).WithContext(ctx))
 			there = entry != nil
 			return err
 		})
-		switch {
-		case t.err != nil:
-			wait = max(min(ttl/10, time.Until(end)), 0)
-		case !there:
-			return
-		default:
-			renewed = sent
-			wait = max(ttl/3-time.Since(sent), 0)
-		}
-	}
+		return remote.Renewal{TTL: ttl, Gone: t.err == nil && !there, Err: t.err}
+	}}.Run(ctx)
 }
 
 // Release implements objdb.Lease.

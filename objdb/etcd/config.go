@@ -11,6 +11,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -58,6 +59,12 @@ type Store struct {
 	life  *remote.Lifetime // ends with Close
 	close func() error
 
+	// Leases are renewed over a connection of their own: what is read and watched, which may
+	// be much, is not before them.
+	leaseOnce sync.Once
+	dial      func() (*clientv3.Client, error) // nil: there is no connection, the server is in this process
+	leases    *clientv3.Client
+
 	reconnects *signal // one broadcast per connection after the first
 }
 
@@ -79,19 +86,24 @@ func New(cfg Config) (*Store, error) {
 		l := &login{user: cfg.User, password: cfg.Password}
 		options = append(options, grpc.WithChainUnaryInterceptor(l.unary), grpc.WithChainStreamInterceptor(l.stream))
 	}
-	c, err := clientv3.New(clientv3.Config{
-		Endpoints: cfg.Endpoints,
-		TLS:       tlsConfig,
-		// A peer that vanished without a word is noticed after 10 + 3 s.
-		DialKeepAliveTime:    10 * time.Second,
-		DialKeepAliveTimeout: 3 * time.Second,
-		Logger:               zap.NewNop(), // what goes wrong reaches us as errors
-		DialOptions:          options,
-	})
+	dial := func() (*clientv3.Client, error) {
+		return clientv3.New(clientv3.Config{
+			Endpoints: cfg.Endpoints,
+			TLS:       tlsConfig,
+			// A peer that vanished without a word is noticed after 10 + 3 s.
+			DialKeepAliveTime:    10 * time.Second,
+			DialKeepAliveTimeout: 3 * time.Second,
+			Logger:               zap.NewNop(), // what goes wrong reaches us as errors
+			DialOptions:          options,
+		})
+	}
+	c, err := dial()
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "etcd at %s: %w", strings.Join(cfg.Endpoints, ","), err)
 	}
-	return Wrap(c, "etcd at "+strings.Join(cfg.Endpoints, ","), cfg.MaxOps), nil
+	s := Wrap(c, "etcd at "+strings.Join(cfg.Endpoints, ","), cfg.MaxOps)
+	s.dial = dial
+	return s, nil
 }
 
 // Wrap makes a Store of a client that exists, and owns it from now on. name is what
@@ -111,6 +123,10 @@ func Wrap(c *clientv3.Client, name string, maxOps int) *Store {
 func (s *Store) Close() error {
 	s.life.End()
 	err := s.close()
+	s.leaseOnce.Do(func() { s.leases = s.c })
+	if s.leases != s.c {
+		_ = s.leases.Close() // it only ends what is under way
+	}
 	s.life.Wait()
 	if err != nil && !errs.Is(err, errs.Unavailable) { // its own context is cancelled by now
 		return fmt.Errorf("close %s: %w", s.name, err)

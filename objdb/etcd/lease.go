@@ -14,10 +14,8 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// lease refreshes itself three times per TTL. It counts its life from the moment each
-// successful refresh was sent, not answered, so that its Done comes before the
-// server's decision, never after. (The client library's own keep-alive counts from the
-// answer, and looks at its clock twice a second.)
+// lease refreshes itself as remote.Keeper says. (The client library's own keep-alive counts
+// a lease's life from the answer, and looks at its clock twice a second.)
 type lease struct {
 	s    *Store
 	id   clientv3.LeaseID
@@ -66,41 +64,31 @@ func (l *lease) Done() <-chan struct{} { return l.done }
 func (l *lease) close()                { l.once.Do(func() { close(l.done) }) }
 
 // keepAlive returns when the lease has ended or may have.
-func (l *lease) keepAlive(ctx context.Context, refreshed time.Time, ttl time.Duration) {
-	next := time.NewTimer(ttl / 3)
-	defer next.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-next.C:
-		}
-		end := refreshed.Add(ttl)
-		sent := time.Now()
-		if !sent.Before(end) {
-			return
-		}
-		// A try that hangs must leave time for another one, on another connection.
-		try, cancel := context.WithDeadline(ctx, earlier(end, sent.Add(max(ttl/3, 500*time.Millisecond))))
-		resp, err := l.s.c.KeepAliveOnce(try, l.id)
-		cancel()
+func (l *lease) keepAlive(ctx context.Context, granted time.Time, ttl time.Duration) {
+	remote.Keeper{TTL: ttl, Granted: granted, Renew: func(ctx context.Context) remote.Renewal {
+		resp, err := l.s.renewals().KeepAliveOnce(ctx, l.id)
 		switch {
-		case err == nil:
-			refreshed, ttl = sent, time.Duration(resp.TTL)*time.Second
-			next.Reset(ttl/3 - time.Since(sent))
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
-			return
-		default:
-			next.Reset(min(ttl/10, time.Until(end)))
+			return remote.Renewal{Gone: true}
+		case err != nil:
+			return remote.Renewal{Err: err}
 		}
-	}
+		return remote.Renewal{TTL: time.Duration(resp.TTL) * time.Second}
+	}}.Run(ctx)
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
+// renewals is the client that renews leases.
+func (s *Store) renewals() *clientv3.Client {
+	s.leaseOnce.Do(func() {
+		s.leases = s.c
+		if s.dial == nil {
+			return
+		}
+		if c, err := s.dial(); err == nil {
+			s.leases = c
+		}
+	})
+	return s.leases
 }
 
 // Release implements objdb.Lease.

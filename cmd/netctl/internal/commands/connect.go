@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -29,7 +30,7 @@ func connectionFlags() []cli.Flag {
 func connect(cmd *cli.Command) (*client.Client, error) { return dial(urls(cmd), cmd.Bool("insecure")) }
 
 func dial(urls []string, insecure bool) (*client.Client, error) {
-	cfg := client.Config{URLs: urls, Insecure: insecure}
+	cfg := client.Config{URLs: urls, Insecure: insecure, Patience: throughChanges}
 	if usesTLS(cfg.URLs) {
 		token, err := readToken()
 		if err != nil {
@@ -43,6 +44,10 @@ func dial(urls []string, insecure bool) (*client.Client, error) {
 	}
 	return c, nil
 }
+
+// throughChanges is how long a command waits for the next leader when one is lost: longer than that
+// takes.
+const throughChanges = 10 * time.Second
 
 func urls(cmd *cli.Command) []string {
 	return strings.Split(cmd.String("netmaster"), ",")

@@ -1,0 +1,90 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/contiv/netplugin/state/masterapi"
+)
+
+// Pace of repeating a request.
+const (
+	shortestPause = 100 * time.Millisecond
+	longestPause  = time.Second
+)
+
+// repeater decides whether a request is sent once more.
+type repeater struct {
+	method, path string
+	named        bool // it asks for a reservation with a name
+	until        time.Time
+	pause        time.Duration
+	served       bool // one try may have taken effect
+	lost         bool // the last one was sent, may not be repeated, and has no answer
+}
+
+// idempotent reports whether sending the request twice does the same as sending it once.
+// Objects are created and updated in the same way. To reserve one more address is another
+// reservation, unless it has a name.
+func (r *repeater) idempotent() bool {
+	return r.method != http.MethodPost || r.path != masterapi.PathAllocAddress || r.named
+}
+
+// mayGoOn reports whether a request without an answer may be sent to the next server: it only
+// reads, or it has not been sent.
+func (r *repeater) mayGoOn(err error) bool {
+	var op *net.OpError
+	unsent := errors.As(err, &op) && op.Op == "dial"
+	if !unsent {
+		r.served = true
+	}
+	r.lost = !unsent && !r.idempotent()
+	return r.method == http.MethodGet || unsent
+}
+
+// again reports, after a pause, whether there is another round.
+func (r *repeater) again(ctx context.Context, resp *http.Response, err error) bool {
+	unavailable := err != nil && !r.lost
+	if err == nil && resp.StatusCode == http.StatusServiceUnavailable {
+		r.served = true // it may have been, when a leader was lost in the middle
+		unavailable = r.idempotent()
+	}
+	if !unavailable || ctx.Err() != nil {
+		return false
+	}
+	r.pause = min(max(2*r.pause, shortestPause), longestPause)
+	wait := r.pause/2 + rand.N(r.pause) // many clients wait for the same leader
+	if time.Now().Add(wait).After(r.until) {
+		return false
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// settle is what the last answer means: what is not there to be deleted has been deleted, if
+// an earlier try may have done it.
+func (r *repeater) settle(resp *http.Response) *http.Response {
+	if !r.served || r.method != http.MethodDelete || resp == nil || resp.StatusCode != http.StatusInternalServerError {
+		return resp
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	_ = resp.Body.Close()
+	if line := strings.TrimSpace(string(text)); err == nil && (strings.HasSuffix(line, "not found") || strings.HasPrefix(line, "key not found")) {
+		resp.StatusCode, text = http.StatusOK, []byte("null")
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	return resp
+}
