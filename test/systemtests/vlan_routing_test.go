@@ -38,6 +38,7 @@ func TestVLANRouting(t *testing.T) {
 	c.reaches("blue-a", blue.IPv4) // the address of b, too
 	c.transfer("a", near)
 	c.transfer("a", far)
+	withoutGateway(t, c.Lab, "vlan")
 	t.Run("tenants are apart", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		c.reachesNot("blue-a", far.IPv4)

@@ -56,6 +56,32 @@ func TestVLANBridge(t *testing.T) {
 		noneLost4()
 		noneLost6()
 	})
+	withoutGateway(t, c.Lab, "vlan")
+	t.Run("an infra network", func(t *testing.T) {
+		c := cluster{c.Lab, t}
+		c.netctl("net", "create", "-n", "infra", "--encap", "vlan", "--pkt-tag", "400", "--subnet=132.1.1.0/24", "vmgmt", "--wait")
+		var own [2]string
+		for i, host := range []string{"host1", "host2"} {
+			c.becomes(host, "ip -4 -br addr show vmgmt | grep -q 132.1.1.")
+			own[i], _, _ = strings.Cut(strings.Fields(c.run(host, "ip -4 -br addr show vmgmt"))[2], "/")
+		}
+		tagged := c.capture("host2", "eth2", "vlan 400 and icmp")
+		c.reaches("host1", own[1])
+		if got := tagged(); !strings.Contains(got, "vlan 400") {
+			t.Errorf("no ping with tag 400 was seen on the trunk: %q", got)
+		}
+		c.reaches("host2", own[0])
+		noneLost := c.watch("host1", own[1])
+		c.restart("host2", "netplugin", 9)
+		noneLost()
+		c.restart("host1", "ovs", 9)
+		c.becomes("host1", "ip -br addr show vmgmt | grep -F "+own[0])
+		c.becomes("host1", "ping -c 1 -W 1 "+own[1])
+		c.netctl("net", "rm", "vmgmt")
+		for _, host := range []string{"host1", "host2"} {
+			c.becomes(host, "! ip -o link | grep vmgmt")
+		}
+	})
 	t.Run("restart under traffic", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		noneLost := c.watch("a", b.IPv4)

@@ -33,6 +33,7 @@ func TestVXLANBridge(t *testing.T) {
 	c.reaches("b", third.IPv4)
 	c.transfer("a", near)
 	c.transfer("a", b)
+	withoutGateway(t, c.Lab, "vxlan")
 	t.Run("every container is a neighbour", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		for _, to := range []lab.Container{near, b, third} {

@@ -54,6 +54,7 @@ func TestVXLANRouting(t *testing.T) {
 			}
 		})
 	}
+	withoutGateway(t, c.Lab, "vxlan")
 	t.Run("routed between networks of a second tenant", func(t *testing.T) { cluster{c.Lab, t}.reaches("blue-web", blueFar.IPv4) })
 	t.Run("TTL is decremented by routing only", func(t *testing.T) {
 		c := cluster{c.Lab, t}
