@@ -80,6 +80,7 @@ type Switch struct {
 	changed  chan struct{}
 	sent     uint64 // changes sent since start
 	connects uint64
+	losses   losses
 }
 
 // NewSwitch makes a Switch; nothing is sent before Run.
@@ -204,10 +205,14 @@ func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool
 	s.mu.Lock()
 	s.synced, s.lastErr, s.channel = true, nil, ch
 	s.connects++
+	lost := s.losses.end(time.Now())
 	differences := s.countPending()
 	s.broadcast()
 	s.mu.Unlock()
 	log.WithField("differences", differences).Info("OpenFlow channel up")
+	if lost {
+		log.WithField("restarts", s.Status().Restarts).Warn("ovs-vswitchd has restarted and lost all flows; programming them again")
+	}
 
 	var retry <-chan time.Time
 	for {
@@ -351,15 +356,19 @@ func (s *Switch) Flushed(ctx context.Context) error {
 type SwitchStatus struct {
 	Connected bool
 	Connects  uint64 // channels since start
-	Desired   int    // flows wanted
-	Digest    uint64 // checksum of the flows wanted; the round in their cookies does not count
-	Actual    int    // flows in the bridge
-	Groups    int    // in the bridge
-	Meters    int    // in the bridge
-	Pending   int    // flows, groups and meters that differ
-	Refused   int
-	Sent      uint64 // changes since start
-	Malformed uint64 // packets for the agent that it dropped because they make no sense
+	// Restarts counts how often the bridge has come back without its flows since start,
+	// which it has for want of its ovs-vswitchd only; RestartedAt is when it last did.
+	Restarts    uint64
+	RestartedAt time.Time `json:",omitzero"`
+	Desired     int       // flows wanted
+	Digest      uint64    // checksum of the flows wanted; the round in their cookies does not count
+	Actual      int       // flows in the bridge
+	Groups      int       // in the bridge
+	Meters      int       // in the bridge
+	Pending     int       // flows, groups and meters that differ
+	Refused     int
+	Sent        uint64 // changes since start
+	Malformed   uint64 // packets for the agent that it dropped because they make no sense
 	// What else the agent was given: queries of names, solicitations of neighbours, and
 	// packets to be refused.
 	Queries, Solicitations, Rejections uint64
@@ -373,7 +382,7 @@ func (s *Switch) Status() SwitchStatus {
 	st := SwitchStatus{
 		Connected: s.synced, Connects: s.connects, Desired: s.flows.diff.Len(), Digest: s.flows.digest, Actual: s.flows.diff.LenActual(),
 		Groups: s.groups.diff.LenActual(), Meters: s.meters.diff.LenActual(),
-		Pending: s.countPending(), Refused: s.countRefused(), Sent: s.sent, Malformed: s.counts.malformed.Load(),
+		Restarts: s.losses.count, RestartedAt: s.losses.at, Pending: s.countPending(), Refused: s.countRefused(), Sent: s.sent, Malformed: s.counts.malformed.Load(),
 		Queries: s.counts.queries.Load(), Solicitations: s.counts.solicitations.Load(), Rejections: s.counts.rejections.Load(),
 	}
 	if s.lastErr != nil {

@@ -75,6 +75,7 @@ func (c meterChange) refused(s *Switch, err error) { s.meters.refused[c.Key] = e
 func (s *Switch) read(ctx context.Context, ch Channel) error {
 	s.mu.Lock()
 	s.synced, s.strays = false, false
+	s.losses.begin(s.flows.diff.LenActual())
 	s.flows.diff.ForgetActual()
 	s.groups.diff.ForgetActual()
 	s.meters.diff.ForgetActual()
@@ -106,6 +107,7 @@ func (s *Switch) read(ctx context.Context, ch Channel) error {
 			}
 			s.strays = true
 		}
+		s.losses.saw(f.Cookie)
 		have := bodyOf(f)
 		if want, ok := s.flows.diff.Desired(f.Key()); ok && want.do == have.do {
 			have.do = want.do

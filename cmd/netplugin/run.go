@@ -135,7 +135,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	g.Go(func() error {
 		return inspect.Serve(ctx, o.restAddress, inspect.Handler(inspect.Sources{
 			Driver: driver.Inspect, Names: inspectNames, Agent: func() any { return ag.Status() },
-			Reclaim: inspect.Reclaim(driver), Services: driver.ServiceCounts, Rules: driver.RuleHits, Trace: driver.Trace, Checks: checks, Metrics: metrics,
+			Reclaim: inspect.Reclaim(driver), Services: driver.ServiceCounts, Rules: driver.RuleHits, Trace: driver.Trace, Checks: checks, Notes: driver.Notes, Metrics: metrics,
 			BGP: func(ctx context.Context) (any, error) { return driver.InspectBGP(ctx) },
 		}))
 	})

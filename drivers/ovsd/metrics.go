@@ -27,6 +27,7 @@ var (
 	descMeters    = describe("meters_actual", "Meters in the bridge.", "bridge")
 	descSent      = describe("flow_mods_total", "Flow-mods sent since the agent started.", "bridge")
 	descConnects  = describe("channel_connects_total", "OpenFlow channels opened since the agent started.", "bridge")
+	descRestarts  = describe("restarts_total", "How often the bridge came back without its flows since the agent started: ovs-vswitchd had ended.", "bridge")
 	descPacketIns = describe("packet_ins_total", "Packets that the bridge has given the agent since it started, by kind; malformed ones were dropped.", "bridge", "kind")
 	descDrops     = describe("dropped_packets_total", "Packets that the bridge has dropped, by the table where they ended, or the limit they exceeded.", "bridge", "reason")
 	descPorts     = describe("ports", "Ports that endpoints of this host have.")
@@ -51,7 +52,7 @@ func newPushHistogram() *prometheus.HistogramVec {
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		descConnected, descDesired, descActual, descPending, descRefused, descGroups, descMeters, descSent, descConnects,
+		descConnected, descDesired, descActual, descPending, descRefused, descGroups, descMeters, descSent, descConnects, descRestarts,
 		descPacketIns, descDrops, descRulePackets, descRuleBytes, descPorts, descPeers, descEndpoints,
 	} {
 		ch <- desc
@@ -100,6 +101,7 @@ func (c collector) bridge(ch chan<- prometheus.Metric, s *side) {
 		put(desc, prometheus.GaugeValue, float64(n))
 	}
 	put(descSent, prometheus.CounterValue, float64(st.Sent))
+	put(descRestarts, prometheus.CounterValue, float64(st.Restarts))
 	put(descConnects, prometheus.CounterValue, float64(st.Connects))
 	for kind, n := range map[string]uint64{"dns": st.Queries, "neighbour": st.Solicitations, "reject": st.Rejections, "malformed": st.Malformed} {
 		put(descPacketIns, prometheus.CounterValue, float64(n), kind)

@@ -2,6 +2,7 @@ package ovsd
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/contiv/netplugin/drivers"
@@ -33,6 +34,18 @@ func (d *Driver) Flushed(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// Notes tell what has happened to the switch since the agent started that should not.
+func (d *Driver) Notes() map[string]string {
+	notes := map[string]string{}
+	for _, s := range d.sides {
+		if st := s.sw.Status(); st.Restarts > 0 {
+			notes[s.bridge] = fmt.Sprintf("ovs-vswitchd has ended and come back without flows %d times, last at %s; its log says why",
+				st.Restarts, st.RestartedAt.UTC().Format(time.RFC3339))
+		}
+	}
+	return notes
 }
 
 // Summary implements drivers.Driver.

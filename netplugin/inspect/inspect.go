@@ -33,7 +33,9 @@ type Sources struct {
 	// Rules tells how often each rule has decided on this host.
 	Rules func(ctx context.Context) (map[string]drivers.Hits, error)
 	// Checks name what must hold for the agent to serve; a nil result holds.
-	Checks  map[string]func() error
+	Checks map[string]func() error
+	// Notes tell what does not keep the agent from serving, but should be known.
+	Notes   func() map[string]string
 	Metrics prometheus.Gatherer
 }
 
@@ -108,10 +110,15 @@ func Handler(s Sources) http.Handler {
 type Report struct {
 	Ready  bool              `json:"ready"`
 	Checks map[string]string `json:"checks"` // "ok" or what is missing
+	// Notes tell what has happened that should not, although all is well again.
+	Notes map[string]string `json:"notes,omitempty"`
 }
 
 func (s Sources) report() Report {
 	r := Report{Ready: true, Checks: map[string]string{}}
+	if s.Notes != nil {
+		r.Notes = s.Notes()
+	}
 	for name, check := range s.Checks {
 		r.Checks[name] = "ok"
 		if err := check(); err != nil {

@@ -56,7 +56,7 @@ func (h *Host) startOVSDB(ctx context.Context) error {
 }
 
 func (h *Host) startVswitchd(ctx context.Context) error {
-	err := h.launch(ctx, hostinit.Daemon{Name: vswitchd, Log: logPath(vswitchd), Args: []string{
+	err := h.launch(ctx, hostinit.Daemon{Name: vswitchd, Restart: true, Log: logPath(vswitchd), Args: []string{
 		"ovs-vswitchd", "--pidfile", "-vconsole:info", "-vsyslog:off",
 	}})
 	if err != nil {

@@ -59,6 +59,38 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// TestSwitchUnit: with our settings, systemd starts Debian's Open vSwitch again at once and
+// however often.
+func TestSwitchUnit(t *testing.T) {
+	const name = "ovs-vswitchd.service"
+	debian, err := os.ReadFile("/usr/lib/systemd/system/" + name)
+	if err != nil {
+		t.Fatalf("Debian package openvswitch-switch: %v", err)
+	}
+	ours, err := os.ReadFile(filepath.Join(install(t), "usr/lib/systemd/system", name+".d/contiv.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, name+".d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string][]byte{name: debian, name + ".d/contiv.conf": ours} {
+		if err := os.WriteFile(filepath.Join(dir, path), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("systemd-analyze", "verify", "--man=no", filepath.Join(dir, name))
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "contiv.conf") {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	for _, want := range []string{"[Unit]\nStartLimitIntervalSec=0\n", "[Service]\nRestart=on-failure\nRestartSec=100ms\n"} {
+		if !strings.Contains(string(ours), want) {
+			t.Errorf("no %q in\n%s", want, ours)
+		}
+	}
+}
+
 // TestUnits lets systemd itself read the units.
 func TestUnits(t *testing.T) {
 	destdir := install(t)

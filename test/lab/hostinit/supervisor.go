@@ -23,6 +23,9 @@ type Daemon struct {
 	Args []string `json:"args"` // program first, looked up in Path
 	Env  []string `json:"env,omitempty"`
 	Log  string   `json:"log"` // standard output and error are appended here
+	// Restart starts the daemon again when it ends without having been stopped, as a
+	// unit of systemd would.
+	Restart bool `json:"restart,omitempty"`
 }
 
 // Status is what a daemon does.
@@ -33,6 +36,8 @@ type Status struct {
 	Since   time.Time `json:"since"`
 	Exit    string    `json:"exit,omitempty"` // how it ended: "exit status 22", "killed"
 	Starts  int       `json:"starts"`
+	// Crash says how one of its runs ended that neither Stop nor SIGKILL has ended.
+	Crash string `json:"crash,omitempty"`
 }
 
 // supervisor starts daemons and reaps every child of process 1, orphans included.
@@ -43,7 +48,9 @@ type supervisor struct {
 
 type process struct {
 	Status
-	exited chan struct{}
+	daemon  Daemon
+	stopped bool // somebody wants it to end
+	exited  chan struct{}
 }
 
 func newSupervisor() *supervisor { return &supervisor{daemons: map[string]*process{}} }
@@ -85,11 +92,11 @@ func (s *supervisor) start(d Daemon) (Status, error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("start %s: %w", program, err)
 	}
-	p := &process{exited: make(chan struct{}), Status: Status{
+	p := &process{daemon: d, exited: make(chan struct{}), Status: Status{
 		Name: d.Name, PID: pid, Running: true, Since: time.Now(), Starts: 1,
 	}}
 	if before != nil {
-		p.Starts = before.Starts + 1
+		p.Starts, p.Crash = before.Starts+1, before.Crash
 	}
 	s.daemons[d.Name] = p
 	return p.Status, nil
@@ -104,6 +111,9 @@ func (s *supervisor) stop(ctx context.Context, name string, sig syscall.Signal) 
 	if p != nil && p.Running {
 		// Under the lock the process cannot have been reaped: its pid is its own.
 		err = unix.Kill(p.PID, sig)
+		p.stopped = true
+	} else if p != nil {
+		p.stopped = true // nor is it started again
 	}
 	s.mu.Unlock()
 	if p == nil {
@@ -163,11 +173,44 @@ func (s *supervisor) reap() {
 		}
 		for _, p := range s.daemons {
 			if p.PID == pid && p.Running {
+				lived := time.Since(p.Since)
 				p.Running, p.Since, p.Exit = false, time.Now(), describe(ws)
 				close(p.exited)
+				if ws.Signaled() && ws.Signal() != unix.SIGKILL && !p.stopped {
+					p.Crash = p.Exit
+				}
+				if p.daemon.Restart && !p.stopped {
+					s.restart(p, lived)
+				}
 			}
 		}
 	}
+}
+
+// Pauses before a daemon is started again: soon, unless it ends at once every time.
+const (
+	restartSoon  = 100 * time.Millisecond
+	restartLater = time.Second
+)
+
+// restart starts a daemon again after a pause, unless somebody has stopped it meanwhile
+// or has been faster.
+func (s *supervisor) restart(p *process, lived time.Duration) {
+	pause := restartSoon
+	if lived < restartLater {
+		pause = restartLater
+	}
+	time.AfterFunc(pause, func() {
+		s.mu.Lock()
+		wanted := !p.stopped && s.daemons[p.Name] == p
+		s.mu.Unlock()
+		if !wanted {
+			return
+		}
+		if _, err := s.start(p.daemon); err != nil && !errs.Is(err, errs.Exists) {
+			fmt.Fprintf(os.Stderr, "start %s again: %v\n", p.Name, err)
+		}
+	})
 }
 
 func describe(ws unix.WaitStatus) string {

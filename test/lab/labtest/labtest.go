@@ -49,6 +49,7 @@ func UpFrom(t testing.TB, c lab.Config) *lab.Lab {
 			if err := marks.Note(l); err != nil {
 				t.Logf("note the namespaces of the lab: %v", err)
 			}
+			checkCrashes(t, l)
 			if t.Failed() {
 				showLogs(t, l)
 			}
@@ -83,6 +84,25 @@ func Tie(t testing.TB, init, dir string) {
 			t.Error(err)
 		}
 	})
+}
+
+// checkCrashes fails the test if a daemon has crashed that was started again: the switch
+// above all.
+func checkCrashes(t testing.TB, l *lab.Lab) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	all, err := l.Status(ctx)
+	if err != nil {
+		t.Logf("ask the hosts of the lab how their daemons are: %v", err)
+		return
+	}
+	for _, h := range all {
+		for _, d := range h.Daemons {
+			if d.Crash != "" {
+				t.Errorf("%s of %s has crashed: %s", d.Name, h.Name, d.Crash)
+			}
+		}
+	}
 }
 
 // showLogs prints the end of every daemon's log.
