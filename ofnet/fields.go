@@ -31,6 +31,7 @@ const (
 	originTunnel = 1
 	originUplink = 2
 	originHost   = 3 // the host itself, through its port
+	originPassed = 4 // somebody for whom the host forwards, through its port
 )
 
 // Priorities. A table's miss is 0.

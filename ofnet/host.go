@@ -12,6 +12,9 @@ type HostAccess struct {
 	MAC              MAC        // of the host's port
 	Addr4, Addr6     netip.Addr // of the host
 	Subnet4, Subnet6 netip.Prefix
+	// Pass4 and Pass6 are what containers see instead of somebody for whom the host
+	// forwards, where they would not find the way back to that one.
+	Pass4, Pass6 netip.Addr
 	// Far4 and Far6 are this host's among hosts: under them it reaches containers of
 	// others. No container may have them. Zero: it does not.
 	Far4, Far6 netip.Addr
@@ -21,6 +24,9 @@ type HostAccess struct {
 func (h HostAccess) enabled() bool { return h.Addr4.IsValid() || h.Addr6.IsValid() }
 
 func (h HostAccess) addrs() []netip.Addr { return []netip.Addr{h.Addr4, h.Addr6} }
+
+// answers are the addresses that lead back to the host.
+func (h HostAccess) answers() []netip.Addr { return append(h.addrs(), h.Pass4, h.Pass6) }
 
 // hostAccess leads between containers and the host's port.
 //
@@ -33,7 +39,10 @@ func (h HostAccess) addrs() []netip.Addr { return []netip.Addr{h.Addr4, h.Addr6}
 //	host-emit     out of the host's port, or back to another host that has asked
 //
 // The host's own connections are not subject to policy, as those of nobody are who
-// could read the containers' memory. What containers begin is, like everything else.
+// could read the containers' memory. They come from the host's address alone, by which
+// they are told from what the host only forwards: that is subject to policy like
+// everything else, and so is what containers begin. The host's rules see to it that
+// nobody else has that address (package hostnet).
 //
 // With world, the host is also the way to everywhere outside: what no route of the VRF
 // covers goes to it. Then addresses are translated, by a connection tracking zone of
@@ -81,6 +90,7 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 		toContainer = goTo(p.to(tableServiceReply))
 	}
 	rows := []row{
+		{tableHostCheck, prioGuard, of.NewMatch().Reg(regOrigin, originPassed), goTo(p.to(tableTrack))},
 		{tableHostCheck, prioMiss, of.NewMatch(), deliver},
 		{tableHostTrack, prioDrop, state(of.CTTracked | of.CTInvalid), drop},
 		{tableHostTrack, prioGuard, state(established | of.CTReply).With(of.FieldCTMark.IsMasked(markDenied, markDenied)), drop},
@@ -92,6 +102,12 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 			Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(of.FieldCTMark.Is(0)),
 		}), p.to(tableHostDeliver))})
 	}
+	// What has been let through: the host has routed it already.
+	passed := row{p.next, prioGuard, of.NewMatch().Reg(regOrigin, originPassed), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))}
+	if p.set.Routing {
+		passed.do = goTo(p.to(tableDeliver))
+	}
+	rows = append(rows, passed)
 	if !f.world {
 		return rows
 	}
@@ -103,7 +119,6 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 			applyGoto(of.NewActions().CT(serviceCT(of.CT{Commit: true})), p.to(tableHostEmit)),
 		})
 	}
-	// The host has routed it already.
 	rows = append(rows, row{tableHop, prioGuard, of.NewMatch().Reg(regOrigin, originHost), goTo(p.to(tableDeliver))})
 	for _, s := range append([]netip.Prefix{p.set.Host.Subnet4, p.set.Host.Subnet6}, notRouted...) {
 		if s.IsValid() { // containers have no business with each other's private addresses
@@ -129,7 +144,13 @@ func (p *Pipeline) hostCheck(containers of.Match) []row {
 func (f hostAccess) network(p *Pipeline, n Network) []row {
 	rows := f.farNetwork(p, n)
 	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
-		if f.world && s.IsValid() {
+		if !s.IsValid() {
+			continue
+		}
+		// The host forwards for nobody inside: it would be a way to pass for another.
+		inside := of.NewMatch().Reg(regOrigin, originPassed).Reg(regVRF, uint32(n.VRF)).Src(s)
+		rows = append(rows, row{tableHostCheck, prioDrop, inside, drop})
+		if f.world {
 			rows = append(rows, row{tableRoute, prioGeneral, of.NewMatch().Reg(regVRF, uint32(n.VRF)).Dst(s), drop})
 		}
 	}
@@ -148,12 +169,18 @@ func (p *Pipeline) HostPort(port uint32) Program {
 func (f hostAccess) hostPort(p *Pipeline, port uint32) []row {
 	h := p.set.Host
 	rows := []row{
-		{tableClassify, prioNormal, of.NewMatch().InPort(port), applyGoto(of.NewActions().SetReg(regOrigin, originHost), p.to(tableHostIn))},
+		{tableClassify, prioNormal, of.NewMatch().InPort(port), applyGoto(of.NewActions().SetReg(regOrigin, originPassed), p.to(tableHostIn))},
 		{tableHostEmit, prioNormal, of.NewMatch(), apply(of.NewActions().SetEthSrc(RouterMAC).SetEthDst(h.MAC).Output(port))},
 	}
 	toHost := applyGoto(of.NewActions().SetReg(regOutPort, port), p.to(tableTrack))
 	local := of.NewMatch().Reg(regOrigin, originLocal)
 	for _, a := range h.addrs() {
+		if a.IsValid() {
+			own := applyGoto(of.NewActions().SetReg(regOrigin, originHost), p.to(tableHostIn))
+			rows = append(rows, row{tableClassify, prioGuard, of.NewMatch().InPort(port).Src(host(a)), own})
+		}
+	}
+	for _, a := range h.answers() {
 		if !a.IsValid() {
 			continue
 		}
@@ -245,7 +272,8 @@ func (f hostNeighbour) fixed(p *Pipeline) []row {
 			rows = append(rows, r)
 		}
 	}
-	return append(rows, f.answers(p, of.NewMatch(), p.set.Host.Addr4, p.set.Host.Addr6)...)
+	h := p.set.Host
+	return append(append(rows, f.answers(p, of.NewMatch(), h.Addr4, h.Addr6)...), f.answers(p, of.NewMatch(), h.Pass4, h.Pass6)...)
 }
 
 func (f hostNeighbour) network(p *Pipeline, n Network) []row {

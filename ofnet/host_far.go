@@ -66,8 +66,9 @@ func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
 	var rows []row
 	for i, subnet := range []netip.Prefix{n.Subnet4, n.Subnet6} {
 		if far := h.far()[i]; n.Meant && subnet.IsValid() && far.IsValid() {
+			// It is judged there, as of this host, whoever it is from.
 			out := func(nat of.NAT) of.Instructions {
-				return apply(of.NewActions().SetReg(regVRF, uint32(n.VRF)).CT(of.CT{Commit: true, Zone: zone, NAT: nat, Recirc: true, Table: p.to(tableRoute)}))
+				return apply(of.NewActions().SetReg(regOrigin, originHost).SetReg(regVRF, uint32(n.VRF)).CT(of.CT{Commit: true, Zone: zone, NAT: nat, Recirc: true, Table: p.to(tableRoute)}))
 			}
 			to := of.NewMatch().Dst(subnet)
 			rows = append(rows, row{tableHostIn, prioGeneral, to, out(of.NAT{Kind: of.NATSource, Min: far})})

@@ -13,6 +13,7 @@ const testHostPort = 65001
 var testAccess = HostAccess{
 	MAC: MAC{2, 2, 172, 19, 255, 254}, Addr4: addr("172.19.255.254"), Addr6: addr("fd63:6f6e:7469:ac13::fffe"),
 	Subnet4: netip.MustParsePrefix("172.19.0.0/16"), Subnet6: netip.MustParsePrefix("fd63:6f6e:7469:ac13::/64"),
+	Pass4: addr("172.19.255.253"), Pass6: addr("fd63:6f6e:7469:ac13::fffd"),
 }
 
 // known gives an endpoint of this host its private addresses, and says whether the host

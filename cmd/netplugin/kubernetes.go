@@ -32,6 +32,7 @@ import (
 // kubeOptions say how the agent works with Kubernetes.
 type kubeOptions struct {
 	config, node, proxy string
+	tenancy, unknown    string
 	confDir, binDir     string
 	conf                string
 }
@@ -40,6 +41,9 @@ const (
 	proxyFull = "full"
 	proxyPods = "pods"
 	proxyOff  = "off"
+
+	unknownHold = "hold"
+	unknownOpen = "open"
 )
 
 func (o *kubeOptions) flags() []cli.Flag {
@@ -59,6 +63,14 @@ func (o *kubeOptions) flags() []cli.Flag {
 		&cli.StringFlag{
 			Name: "service-proxy", Value: proxyPods, Destination: &o.proxy, Sources: env.Var("SERVICE_PROXY"),
 			Usage: "full: lead containers, this node and the outside to the pods of Services, instead of kube-proxy; pods: lead containers only; off: leave it to kube-proxy (mode kubernetes)",
+		},
+		&cli.StringFlag{
+			Name: "tenancy", Value: string(k8splugin.Open), Destination: &o.tenancy, Sources: env.Var("TENANCY"),
+			Usage: "open: pods choose their network and group, and their tenant where the namespace names none; strict: they get what their namespace says, or allows by its annotation " + k8splugin.AllowedAnnotation + " (mode kubernetes)",
+		},
+		&cli.StringFlag{
+			Name: "unknown-policies", Value: unknownHold, Destination: &o.unknown, Sources: env.Var("UNKNOWN_POLICIES"),
+			Usage: "what becomes of a new pod while the API server has not told the agent all pods and network policies: hold: it waits; open: it starts, subject to none until they are known (mode kubernetes)",
 		},
 	}, o.nodeFlags()...)
 }
@@ -85,6 +97,12 @@ func (o *kubeOptions) validate() error {
 	}
 	if err := nodesetup.CheckConf(o.conf); err != nil {
 		return cliconf.Usagef("--cni-config: %w", err)
+	}
+	if err := cliconf.OneOf("--tenancy", &o.tenancy, string(k8splugin.Open), string(k8splugin.Strict)); err != nil {
+		return err
+	}
+	if err := cliconf.OneOf("--unknown-policies", &o.unknown, unknownHold, unknownOpen); err != nil {
+		return err
 	}
 	return cliconf.OneOf("--service-proxy", &o.proxy, proxyFull, proxyPods, proxyOff)
 }
@@ -124,7 +142,7 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 	if k.nodes, err = kubeapi.NewNodes(cfg, k.node, log.WithField("part", "node")); err != nil {
 		return nil, err
 	}
-	if k.place, err = k8splugin.NewPlacer(cfg); err != nil {
+	if k.place, err = k8splugin.NewPlacer(cfg, k8splugin.Tenancy(o.kube.tenancy)); err != nil {
 		return nil, err
 	}
 	if k.pods, err = k8splugin.NewPods(cfg, k.node); err != nil {
@@ -138,7 +156,7 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 		driver.KeepGuards()
 		k.policies = k8spolicy.New(k8spolicy.Config{
 			Pods: client.Pods(), Namespaces: client.Namespaces(), NetworkPolicies: client.NetworkPolicies(),
-			Driver: driver, Log: log.WithField("part", "policies"),
+			Driver: driver, StartWithout: o.kube.unknown == unknownOpen, Log: log.WithField("part", "policies"),
 		})
 	}
 	subnets, err := o.serviceSubnets()

@@ -31,11 +31,14 @@ var (
 		},
 		NAT: []NAT{
 			{Out: "h1", To: netip.MustParseAddr("132.1.1.2")},
+			{Out: "h0", To: netip.MustParseAddr("172.19.255.254"), Sender: ThisHost},
+			{Out: "h0", To: netip.MustParseAddr("fd00:1::fffd"), Sender: Containers, Inside: []string{"h0", "h1"}},
+			{Out: "h1", To: netip.MustParseAddr("172.19.255.253"), Sender: Others},
 			{From: netip.MustParsePrefix("172.19.0.0/16"), Inside: []string{"h0", "h1"}},
 			{From: netip.MustParsePrefix("fd00:1::/64"), Inside: []string{"h0", "h1"}},
 		},
-		Guarded: []string{"h0", "h1"},
-		World4:  true, Outside: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
+		Guarded: []string{"h0", "h1"}, Own: []netip.Addr{netip.MustParseAddr("172.19.255.254"), netip.MustParseAddr("fd00:1::fffe")},
+		World4: true, Outside: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
 	}
 	second = Plan{
 		Links: []Link{{Name: "h0", MAC: [6]byte{2, 2, 172, 20, 255, 254}, MTU: 1400, Addrs: prefixes("172.20.255.254/16")}},
@@ -176,9 +179,14 @@ func TestRuleTexts(t *testing.T) {
 	}
 	want := []string{
 		`postrouting oifname "h1" ip saddr != 132.1.1.2 snat ip to 132.1.1.2`,
+		`postrouting oifname "h0" meta iif 0 ip saddr != 172.19.255.254 snat ip to 172.19.255.254`,
+		`postrouting oifname "h0" iifname { "h0", "h1" } ip6 saddr != fd00:1::fffd snat ip6 to fd00:1::fffd`,
+		`postrouting oifname "h1" meta iif != 0 ip saddr != 172.19.255.253 snat ip to 172.19.255.253`,
 		`postrouting oifname != { "h0", "h1" } ip saddr 172.19.0.0/16 masquerade`,
 		`postrouting oifname != { "h0", "h1" } ip6 saddr fd00:1::/64 masquerade`,
+		`forward oifname "h0" ip saddr 172.19.255.254 drop`, `forward oifname "h0" ip6 saddr fd00:1::fffe drop`,
 		`forward oifname "h0" ct status dnat accept`, `forward oifname "h0" ct state new drop`,
+		`forward oifname "h1" ip saddr 172.19.255.254 drop`, `forward oifname "h1" ip6 saddr fd00:1::fffe drop`,
 		`forward oifname "h1" ct status dnat accept`, `forward oifname "h1" ct state new drop`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

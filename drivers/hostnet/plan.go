@@ -24,6 +24,9 @@ type Plan struct {
 	// Guarded names links into which nobody but the host itself may open connections,
 	// except where it has translated their destination (a published port).
 	Guarded []string
+	// Own are addresses that nobody but the host itself may send under into the links
+	// Guarded.
+	Own []netip.Addr
 	// World4 and World6: the host forwards between the links and everything else, which
 	// is beyond its default routes and the links with the addresses Outside.
 	World4, World6 bool
@@ -47,12 +50,13 @@ type Route struct {
 	Src  netip.Addr // zero: the kernel chooses
 }
 
-// NAT translates source addresses: what leaves through Out under another address than
-// To gets To. Without To, what comes from From and does not leave through a link of
+// NAT translates source addresses: what Sender sends and leaves through Out under another
+// address than To gets To. Without To, what comes from From and does not leave through a link of
 // Inside gets the address of the interface it leaves through.
 type NAT struct {
-	Out string // name of a link
-	To  netip.Addr
+	Out    string // name of a link
+	To     netip.Addr
+	Sender Sender
 
 	From   netip.Prefix
 	Inside []string // names of links
@@ -96,6 +100,17 @@ func (p Plan) checked() (Plan, error) {
 	}
 	return out, errors.Join(slices.Collect(maps.Values(bad))...)
 }
+
+// Sender says whose packets are meant.
+type Sender uint8
+
+// The senders.
+const (
+	Everybody  Sender = iota
+	ThisHost          // its own processes
+	Others            // for whom it forwards
+	Containers        // of these those that come by a link of Inside
+)
 
 func (p Plan) link(name string) (Link, bool) {
 	i := slices.IndexFunc(p.Links, func(l Link) bool { return l.Name == name })

@@ -27,12 +27,15 @@ func (n NAT) rule() rule {
 	if n.To.Is6() || n.From.Addr().Is6() {
 		family = "ip6"
 	}
-	if n.To.IsValid() {
-		return rule{postrouting, fmt.Sprintf("oifname %q %s saddr != %s snat %s to %s", n.Out, family, n.To, family, n.To)}
-	}
 	var inside []string
 	for _, name := range n.Inside {
 		inside = append(inside, strconv.Quote(name))
+	}
+	if n.To.IsValid() {
+		sender := map[Sender]string{
+			ThisHost: "meta iif 0 ", Others: "meta iif != 0 ", Containers: fmt.Sprintf("iifname { %s } ", strings.Join(inside, ", ")),
+		}[n.Sender]
+		return rule{postrouting, fmt.Sprintf("oifname %q %s%s saddr != %s snat %s to %s", n.Out, sender, family, n.To, family, n.To)}
 	}
 	return rule{postrouting, fmt.Sprintf("oifname != { %s } %s saddr %s masquerade", strings.Join(inside, ", "), family, n.From)}
 }
@@ -44,6 +47,13 @@ func (p Plan) rules() []rule {
 		out = append(out, n.rule())
 	}
 	for _, link := range p.Guarded {
+		for _, a := range p.Own {
+			family := "ip"
+			if a.Is6() {
+				family = "ip6"
+			}
+			out = append(out, rule{forward, fmt.Sprintf("oifname %q %s saddr %s drop", link, family, a)})
+		}
 		out = append(out,
 			rule{forward, fmt.Sprintf("oifname %q ct status dnat accept", link)},
 			rule{forward, fmt.Sprintf("oifname %q ct state new drop", link)})

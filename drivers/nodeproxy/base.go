@@ -61,9 +61,8 @@ func baseChains(subnets []netip.Prefix) []baseChain {
 		{"sources", at(knftables.PostroutingHook), knftables.NATType, knftables.SNATPriority, []string{
 			fmt.Sprintf("meta mark & %#x == 0 return", markBit),
 			fmt.Sprintf("meta mark set meta mark & %#x", ^uint32(markBit)),
-			// A container would answer another one straight away.
-			"iifname @inside oifname @inside masquerade fully-random",
-			// Whoever is there has no way back but to this node.
+			// Between containers it is the host's rules that translate (package hostnet), so
+			// that nobody passes for the host. Whoever else is there has no way back but to this node.
 			"oifname != @inside masquerade fully-random",
 		}},
 	}

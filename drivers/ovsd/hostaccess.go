@@ -30,6 +30,10 @@ const gatewayNetwork = "contivh1"
 // hostNumber is the host's in the private subnet, above all ports'.
 const hostNumber = 0xfffe
 
+// passNumber is, in the private subnet, that of those for whom the host forwards and who
+// cannot be seen as who they are.
+const passNumber = 0xfffd
+
 // privatePrefix6 is the first 48 bits of the private subnet for IPv6: a unique local
 // prefix (RFC 4193) that is the same on all hosts, as it never leaves them.
 var privatePrefix6 = [6]byte{0xfd, 'c', 'o', 'n', 't', 'i'}
@@ -41,10 +45,12 @@ func hostAccessOf(private netip.Prefix) ofnet.HostAccess {
 		return ofnet.HostAccess{}
 	}
 	four, six := privateAddrs(private, hostNumber)
+	pass4, pass6 := privateAddrs(private, passNumber)
 	b := four.As4()
 	prefix6, _ := six.Prefix(64)
 	return ofnet.HostAccess{
 		MAC: ofnet.MAC{2, 2, b[0], b[1], b[2], b[3]}, Addr4: four, Addr6: six, Subnet4: private.Masked(), Subnet6: prefix6,
+		Pass4: pass4, Pass6: pass6,
 	}
 }
 

@@ -49,14 +49,24 @@ func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 		Guarded: []string{hostPortVXLAN, hostPortVLAN},
 		World4:  routing || d.reach.cluster, World6: (routing || d.reach.cluster) && d.anyIPv6(), Outside: []netip.Addr{d.cfg.CtrlIP},
 	}
-	under := func(link string) {
-		p.NAT = append(p.NAT, hostnet.NAT{Out: link, To: access.Addr4}, hostnet.NAT{Out: link, To: access.Addr6})
+	// The switch takes what is from these addresses for the host's own.
+	p.Own = []netip.Addr{access.Addr4, access.Addr6}
+	under := func(link string, forwarded hostnet.Sender) {
+		p.NAT = append(p.NAT, hostnet.NAT{Out: link, To: access.Addr4, Sender: hostnet.ThisHost}, hostnet.NAT{Out: link, To: access.Addr6, Sender: hostnet.ThisHost},
+			hostnet.NAT{Out: link, To: access.Pass4, Sender: forwarded}, hostnet.NAT{Out: link, To: access.Pass6, Sender: forwarded})
 	}
-	under(hostPortVLAN)
-	if !routing {
-		under(hostPortVXLAN)
+	under(hostPortVLAN, hostnet.Others)
+	if routing { // containers know the way back to all but each other
+		under(hostPortVXLAN, hostnet.Containers)
+	} else {
+		under(hostPortVXLAN, hostnet.Others)
 	}
 	d.planInfra(&p, routing)
+	for i := range p.NAT {
+		if p.NAT[i].Sender == hostnet.Containers {
+			p.NAT[i].Inside = p.Guarded
+		}
+	}
 	if routing {
 		inside := slices.Clone(p.Guarded)
 		p.NAT = append(p.NAT, hostnet.NAT{From: access.Subnet4, Inside: inside}, hostnet.NAT{From: access.Subnet6, Inside: inside})

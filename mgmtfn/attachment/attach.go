@@ -3,6 +3,7 @@ package attachment
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/containernetworking/cni/pkg/utils"
@@ -241,6 +242,9 @@ func (a *Attacher) missing(err error, p Place) error {
 	}
 	if _, known := a.cfg.Agent.KnownNetwork(p.NetworkID()); known && p.Group != "" {
 		return fmt.Errorf("group %s of tenant %s not found, create it with: netctl group create -t %s %s %s: %w", p.Group, p.Tenant, p.Tenant, p.Network, p.Group, err)
+	}
+	if strings.Contains(err.Error(), masterapi.NoTenant(p.Tenant)) {
+		return fmt.Errorf("tenant %s not found, create it with: netctl tenant create %s, then its network with: netctl net create -t %s -s SUBNET -g GATEWAY %s: %w", p.Tenant, p.Tenant, p.Tenant, p.Network, err)
 	}
 	return fmt.Errorf("network %s of tenant %s not found, create it with: netctl net create -t %s -s SUBNET -g GATEWAY %s: %w", p.Network, p.Tenant, p.Tenant, p.Network, err)
 }

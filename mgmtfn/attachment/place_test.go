@@ -1,6 +1,7 @@
 package attachment
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/contiv/netplugin/mgmtfn/attachment/attachmenttest"
@@ -24,6 +25,11 @@ func TestMissingPlaces(t *testing.T) {
 		if err := a.missing(gone, c.place); err.Error() != c.want || !errs.Is(err, errs.NotFound) {
 			t.Errorf("%+v: %v, expected %s", c.place, err, c.want)
 		}
+	}
+	noTenant := errs.New(errs.NotFound, "key not found: network net9.blue: %s", masterapi.NoTenant("blue"))
+	const first = "tenant blue not found, create it with: netctl tenant create blue, then its network with: netctl net create -t blue -s SUBNET -g GATEWAY net9: key not found: "
+	if err := a.missing(noTenant, Place{Tenant: "blue", Network: "net9"}); !strings.HasPrefix(err.Error(), first) {
+		t.Errorf("without the tenant: %v", err)
 	}
 	if err := a.missing(nil, known); err != nil {
 		t.Errorf("error %v out of none", err)

@@ -18,13 +18,13 @@ import (
 )
 
 // NewPlacer returns a function that finds a pod's place by asking the API server.
-func NewPlacer(api *rest.Config) (func(context.Context, attachment.Pod) (attachment.Place, error), error) {
+func NewPlacer(api *rest.Config, tenancy Tenancy) (func(context.Context, attachment.Pod) (attachment.Place, error), error) {
 	client, err := metadataClient(api)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, want attachment.Pod) (attachment.Place, error) {
-		return podPlace(ctx, client, want)
+		return podPlace(ctx, client, want, tenancy)
 	}, nil
 }
 
@@ -35,7 +35,7 @@ var (
 
 // podPlace reads the labels of the very pod the call is about, for a pod of the same
 // name but another UID is not it, and those of its namespace.
-func podPlace(ctx context.Context, api metadata.Interface, want attachment.Pod) (attachment.Place, error) {
+func podPlace(ctx context.Context, api metadata.Interface, want attachment.Pod, tenancy Tenancy) (attachment.Place, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	var pod, namespace *metav1.PartialObjectMetadata
@@ -59,7 +59,13 @@ func podPlace(ctx context.Context, api metadata.Interface, want attachment.Pod) 
 		return attachment.Place{}, errs.New(errs.Invalid, "pod %s/%s asks for tenant %s, but its namespace belongs to tenant %s: remove %s from the pod",
 			want.Namespace, want.Name, own.Tenant, all.Tenant, attachment.LabelTenant)
 	}
-	return or(own, all), nil
+	place := or(own, all)
+	if tenancy == Strict {
+		if err := permit(want, place, all, namespace.Annotations[AllowedAnnotation]); err != nil {
+			return attachment.Place{}, err
+		}
+	}
+	return place, nil
 }
 
 // unanswered says what is wrong when the API server does not tell of an object.

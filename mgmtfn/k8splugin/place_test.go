@@ -47,7 +47,7 @@ func TestPlaces(t *testing.T) {
 	api := &apiServer{status: http.StatusOK}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	placer, err := NewPlacer(&rest.Config{Host: server.URL, BearerToken: "secret"})
+	placer, err := NewPlacer(&rest.Config{Host: server.URL, BearerToken: "secret"}, Open)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +110,18 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("%+v, %v; expected %+v", got, err, c.want)
 			}
 		})
+	}
+	strict, err := NewPlacer(&rest.Config{Host: server.URL, BearerToken: "secret"}, Strict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.pod, api.namespace = meta{Name: "web-0", UID: "u-1", Labels: labels("blue", "", "")}, meta{Name: "shop"}
+	if _, err := strict(t.Context(), req); !errs.Is(err, errs.Invalid) {
+		t.Errorf("strict: error %v", err)
+	}
+	api.namespace.Annotations = map[string]string{AllowedAnnotation: "blue"}
+	if got, err := strict(t.Context(), req); err != nil || got != place("blue", "", "") {
+		t.Errorf("strict and allowed: %+v, %v", got, err)
 	}
 	// A kubelet knows the pods it has from files by another UID than the API server.
 	req.UID, api.pod.Annotations = "u-file", map[string]string{corev1.MirrorPodAnnotationKey: "u-file"}

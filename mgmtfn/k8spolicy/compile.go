@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
 )
@@ -143,17 +145,21 @@ type found struct {
 
 func (s selection) find(key ruleKey, r Rule) found {
 	f := found{named: map[ofnet.PortRange][]netip.Prefix{}}
+	if s.out && r.AnyPeer {
+		f.name(r.Ports, s.world.standsFor(anyPod, "", s.tenant).pods, nil)
+	}
 	for _, peer := range r.Peers {
 		if peer.Blocks != nil {
 			f.peers = append(f.peers, peer.Blocks...)
+			if s.out {
+				f.name(r.Ports, s.world.standsFor(anyPod, "", s.tenant).pods, peer.Blocks)
+			}
 			continue
 		}
 		m := s.world.standsFor(peer, key.policy.Namespace, s.tenant)
 		f.peers = append(f.peers, m.addresses...)
-		for _, port := range r.Ports {
-			if s.out && port.Name != "" {
-				f.name(port, m.pods)
-			}
+		if s.out {
+			f.name(r.Ports, m.pods, nil)
 		}
 	}
 	f.peers = sorted(f.peers)
@@ -163,12 +169,28 @@ func (s selection) find(key ruleKey, r Rule) found {
 	return f
 }
 
-// name adds what the name of a port means to pods.
-func (f found) name(port Port, pods []Pod) {
-	for _, pod := range pods {
-		if n, ok := pod.port(port.Name, port.Proto); ok {
+// anyPod is every pod there is: what a rule means that names no peer.
+var anyPod = Peer{Namespaces: labels.Everything(), Pods: labels.Everything()}
+
+// name adds what the names among ports mean to pods, at their addresses within blocks,
+// or at all when blocks is nil.
+func (f found) name(ports []Port, pods []Pod, blocks []netip.Prefix) {
+	for _, port := range ports {
+		if port.Name == "" {
+			continue
+		}
+		for _, pod := range pods {
+			n, ok := pod.port(port.Name, port.Proto)
+			if !ok {
+				continue
+			}
 			at := ofnet.PortRange{Proto: port.Proto, Low: n, High: n}
-			f.named[at] = append(f.named[at], pod.prefixes()...)
+			for _, address := range pod.prefixes() {
+				within := func(b netip.Prefix) bool { return b.Contains(address.Addr()) }
+				if blocks == nil || slices.ContainsFunc(blocks, within) {
+					f.named[at] = append(f.named[at], address)
+				}
+			}
 		}
 	}
 }

@@ -37,7 +37,10 @@ type Config struct {
 	Driver                            Driver
 	// Patience is how long a pod waits for the API server's lists; 5 s when 0.
 	Patience time.Duration
-	Log      logrus.FieldLogger
+	// StartWithout has a pod start, held to nothing, if they are not there by then.
+	// Otherwise the runtime has to try again.
+	StartWithout bool
+	Log          logrus.FieldLogger
 }
 
 // Controller holds the pods of this host to the policies of the cluster. Create it with
@@ -248,8 +251,8 @@ func (c *Controller) declare() {
 }
 
 // Await waits until a pod that has been attached is declared to be held to its policies.
-// A pod that the API server's list does not have yet is Unavailable; without any list
-// after a while the pod is held to nothing, and Ready says so.
+// A pod that the API server's list does not have yet is Unavailable, and so is every pod
+// without the lists, unless the configuration says otherwise; Ready says so, too.
 func (c *Controller) Await(ctx context.Context, namespace, name, uid string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Patience)
 	defer cancel()
@@ -271,7 +274,10 @@ func (c *Controller) Await(ctx context.Context, namespace, name, uid string) err
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			if !synced {
+			switch {
+			case !synced && !c.cfg.StartWithout:
+				return errs.New(errs.Unavailable, "pod %s: the API server's lists of pods, namespaces and networkpolicies are not known to the agent yet; the pod waits for them", key)
+			case !synced:
 				c.cfg.Log.WithField("pod", key).Warn("the API server's lists are not known; the pod is held to no network policy until they are")
 				return nil
 			}
@@ -285,6 +291,9 @@ func (c *Controller) Ready() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.synced {
+		if !c.cfg.StartWithout {
+			return errs.New(errs.Unavailable, "new pods have to wait: waiting for the API server's lists of pods, namespaces and networkpolicies")
+		}
 		return errs.New(errs.Unavailable, "network policies are not enforced for new pods: waiting for the API server's lists of pods, namespaces and networkpolicies")
 	}
 	return nil

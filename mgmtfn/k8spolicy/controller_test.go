@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -262,18 +263,23 @@ func (away) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, err
 
 var _ cache.ListerWatcher = away{}
 
-// Without an API server nothing ends and nothing changes; pods come up, and readiness
-// says what is amiss.
+// Without an API server nothing ends and nothing changes; new pods wait, or come up if that
+// is wanted, and readiness says what is amiss.
 func TestAPIServerAway(t *testing.T) {
 	d := newDriver(t, map[string]string{"e1": "x/web"})
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	c := start(t, New(Config{Pods: away{}, Namespaces: away{}, NetworkPolicies: away{}, Driver: d, Patience: time.Millisecond, Log: log}))
-	if err := c.Await(t.Context(), "x", "web", "u1"); err != nil {
-		t.Error(err)
-	}
-	if err := c.Ready(); !errs.Is(err, errs.Unavailable) {
-		t.Errorf("ready: %v", err)
+	for _, open := range []bool{true, false} {
+		c := start(t, New(Config{Pods: away{}, Namespaces: away{}, NetworkPolicies: away{}, Driver: d, Patience: time.Millisecond, StartWithout: open, Log: log}))
+		switch err := c.Await(t.Context(), "x", "web", "u1"); {
+		case open && err != nil:
+			t.Error(err)
+		case !open && (!errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "pod x/web: the API server's lists of pods")):
+			t.Errorf("a pod that has to wait: %v", err)
+		}
+		if err := c.Ready(); !errs.Is(err, errs.Unavailable) || open != strings.Contains(err.Error(), "not enforced") {
+			t.Errorf("open %t, ready: %v", open, err)
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

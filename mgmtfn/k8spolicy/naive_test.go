@@ -134,7 +134,7 @@ func (c cluster) peer(p *networkingv1.NetworkPolicy, peers []networkingv1.Networ
 
 // port reports whether a connection is for one of the ports; names are those of pod.
 //
-// A name in an egress rule means something for peers that are selected as pods only.
+// A name means something for pods only, and no policy sees those on their host's network.
 func port(ports []networkingv1.NetworkPolicyPort, q question, pod *corev1.Pod) bool {
 	if len(ports) == 0 {
 		return true
@@ -151,7 +151,7 @@ func port(ports []networkingv1.NetworkPolicyPort, q question, pod *corev1.Pod) b
 		case p.Port == nil:
 			return true
 		case p.Port.Type == intstr.String:
-			if pod != nil && named(pod, p.Port.StrVal, proto) == q.port {
+			if pod != nil && !outside(pod) && named(pod, p.Port.StrVal, proto) == q.port {
 				return true
 			}
 		case p.EndPort != nil:

@@ -95,17 +95,7 @@ func (g generator) policy(namespace string, i int) *networkingv1.NetworkPolicy {
 		return networkingv1.NetworkPolicyIngressRule{From: some(g, 3, g.peer), Ports: some(g, 3, g.port)}
 	})
 	p.Spec.Egress = some(g, 2, func() networkingv1.NetworkPolicyEgressRule {
-		r := networkingv1.NetworkPolicyEgressRule{To: some(g, 3, g.peer), Ports: some(g, 3, g.port)}
-		for i := range r.Ports { // names mean something for selected pods only
-			if r.Ports[i].Port == nil || r.Ports[i].Port.Type == intstr.Int {
-				continue
-			}
-			for len(r.To) == 0 || r.To[0].IPBlock != nil {
-				r.To = []networkingv1.NetworkPolicyPeer{g.peer()}
-			}
-			r.To = r.To[:1]
-		}
-		return r
+		return networkingv1.NetworkPolicyEgressRule{To: some(g, 3, g.peer), Ports: some(g, 3, g.port)}
 	})
 	return p
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +82,8 @@ func (b *bridge) declare(now Result) {
 var remoteHost = netip.MustParseAddr("192.168.60.11")
 
 // What policies say becomes of packets is what a real Open vSwitch does with them: of
-// those between pods of this host at both ends, of others at the end that is here.
+// those between pods of this host at both ends, of others at the end that is here. What they
+// say is asked of two evaluators. CONTIV_LONG tries 1,000 sets of policies.
 func TestPoliciesOnARealSwitch(t *testing.T) {
 	b := startBridge(t)
 	network := ofnet.Network{ID: "net", Encap: ofnet.VXLAN, VRF: 1, Tag: 1, VNI: 10001}
@@ -92,12 +94,21 @@ func TestPoliciesOnARealSwitch(t *testing.T) {
 	}
 	passed := fmt.Sprintf("goto_table:%d\n", slices.Index(b.p.Tables(), "service-reply")) // after all policy
 	verdicts := map[bool]int{}
-	for round := range 12 {
+	rounds := 24
+	if os.Getenv("CONTIV_LONG") != "" {
+		rounds = 1000
+	}
+	for round := range rounds {
 		g := generator{rand.New(rand.NewPCG(uint64(round), 4))}
 		c := g.cluster(2*here, 6)
 		for _, pod := range c.pods { // every address is somebody's, and on the network
 			pod.Spec.HostNetwork, pod.Status.Phase = false, corev1.PodRunning
 		}
+		second := round%2 == 1
+		if second {
+			c.withoutNotIn()
+		}
+		opinion := c.opinion()
 		w, err := c.world()
 		if err != nil {
 			t.Fatal(err)
@@ -131,6 +142,11 @@ func TestPoliciesOnARealSwitch(t *testing.T) {
 				continue
 			}
 			want := (from >= here || c.allowed(q.from.pod, true, q)) && (to >= here || c.allowed(q.to.pod, false, q))
+			if second {
+				if theirs := (from >= here || opinion.allowed(true, q)) && (to >= here || opinion.allowed(false, q)); theirs != want {
+					t.Fatalf("round %d: allowed %t by the model, %t by the second opinion: %+v", round, want, theirs, q)
+				}
+			}
 			verdicts[want]++
 			trace := b.sw.Trace("br", packet(q, endpoints[from], endpoints[to]), "--ct-next", "trk,new")
 			if got := strings.Contains(trace, passed); got != want {

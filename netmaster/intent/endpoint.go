@@ -78,6 +78,9 @@ func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (
 	net, ok := x.netStates.get(netID)
 	space := x.spaces[netID]
 	if !ok || space == nil {
+		if _, known := x.tenants.get(req.TenantName); !known && req.TenantName != "" {
+			return nil, errs.New(errs.NotFound, "key not found: network %s: %s", netID, masterapi.NoTenant(req.TenantName))
+		}
 		return nil, errs.New(errs.NotFound, "key not found: network %s", netID)
 	}
 	ep := &state.Endpoint{

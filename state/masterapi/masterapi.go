@@ -23,6 +23,9 @@ const RevisionHeader = "X-Contiv-Revision"
 // revisions has applied the change, whatever it was.
 const SettingsHeader = "X-Contiv-Settings-Revision"
 
+// NoTenant is what an error says, among other things, when it is the tenant that is missing.
+func NoTenant(name string) string { return "tenant " + name + " does not exist" }
+
 // AllocAddressRequest asks for an address of a network, a group or a pool.
 type AllocAddressRequest struct {
 	NetworkID            string // <net>.<tenant>, <net>:<group>.<tenant>, or empty

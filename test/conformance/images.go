@@ -1,12 +1,19 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/contiv/netplugin/install/image"
 )
@@ -56,6 +63,7 @@ func testTree(dir string) (*image.Tree, error) {
 			return nil, fmt.Errorf("%s, which scripts/deps installs: %w", tool, err)
 		}
 	}
+	t.Link("bin/sh", "bash") // busybox's shell takes its own programs before these
 	t.Link("bin/nc", "nc.openbsd")
 	t.Link("bin/ip", "../sbin/ip") // as PATH may find busybox's first
 	for _, name := range []string{"agnhost", "coredns", "regression-issue-74839"} {
@@ -64,7 +72,27 @@ func testTree(dir string) (*image.Tree, error) {
 		}
 	}
 	t.Link("agnhost-2", "agnhost")
-	return t, nil
+	return t, identity(t)
+}
+
+// identity adds the certificate and the key that agnhost serves with, which nobody checks.
+func identity(t *image.Tree) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	about := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(1, 0, 0), DNSNames: []string{"localhost"}}
+	cert, err := x509.CreateCertificate(rand.Reader, &about, &about, key.Public(), key)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	t.Text("localhost.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})), 0o644)
+	t.Text("localhost.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})), 0o644)
+	return nil
 }
 
 // writeImages writes an archive with all images to path.

@@ -180,6 +180,9 @@ func places(c cluster) {
 // missing: a network and a group that there are not.
 func missing(c cluster) {
 	c.apply(sleeper("default", "lost", "host1", "io.contiv.network", "nowhere") + sleeper("default", "alone", "host2", "io.contiv.net-group", "nobody"))
+	c.apply(sleeper("default", "stranger", "host1", "io.contiv.tenant", "nobody"))
+	c.told("default", "create it with: netctl tenant create nobody, then its network with: netctl net create -t nobody")
+	c.kubectl("delete", "pod/stranger", "--grace-period=0", "--force", "--timeout", patience.String())
 	c.told("default", "netctl net create -t default -s SUBNET -g GATEWAY nowhere")
 	c.told("default", "netctl group create -t default default-net nobody")
 	c.netctl("net", "create", "-s", "50.1.0.0/24", "-g", "50.1.0.1", "nowhere")

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/contiv/netplugin/test/lab"
+	"github.com/contiv/netplugin/test/lab/labtest"
 )
 
 // answerer is a pod, on a host, that tells its name and who asks, by HTTP at port 8080.
@@ -96,7 +97,11 @@ func (c cluster) refused(place, addr string, port int) {
 func (c cluster) silence(place, addr string, port int) {
 	c.t.Helper()
 	c.eventually(fmt.Sprintf("silence for %s at %s port %d", place, addr, port), func() (bool, string) {
-		out, err := c.in(place, fmt.Sprintf("nc -v -w 2 %s %d </dev/null 2>&1 || true", addr, port))
+		verbose := "-v"
+		if strings.HasPrefix(place, "pod/") { // whose nc has no such thing, and tells
+			verbose = ""
+		}
+		out, err := c.in(place, fmt.Sprintf("nc %s -w 2 %s %d </dev/null 2>&1 || true", verbose, addr, port))
 		return strings.Contains(out, "timed out"), fmt.Sprint(out, err)
 	})
 }
@@ -111,7 +116,7 @@ var (
 // TestServices reaches Services from nodes, from outside and from pods, in a cluster
 // without kube-proxy.
 func TestServices(t *testing.T) {
-	c := up(t)
+	c := cluster{labtest.Up(t, lab.Config{Hosts: 2, Kubernetes: true, Tenancy: "strict"}), t}
 	c.nodesReady()
 	c.wait("--for=create", "serviceaccount/default")
 	const dual = "ipFamilyPolicy: RequireDualStack"
@@ -160,6 +165,7 @@ func TestServices(t *testing.T) {
 	})
 	c.run("external traffic stays local", staysLocal)
 	c.run("load balancers", balancers)
+	c.run("policies hold behind the node", behindNode)
 	c.run("clients are kept", kept)
 	c.run("nobody is there", func(c cluster) {
 		for _, place := range []string{"host1", lab.Outsider} {
@@ -229,6 +235,48 @@ func balancers(c cluster) {
 	c.answers(lab.Outsider, nodeAddrs[0][0], 30081, "alone") // which is another matter
 	open(lab.OutsiderIP + "/32")
 	c.answers(lab.Outsider, "203.0.113.7", 80, "alone")
+}
+
+// behindNode: who comes by a node is held to the policies of the pod that the node leads
+// to, be he outside, another node or a pod of the node; the node itself is not. That one
+// is seen as who he is stays so.
+func behindNode(c cluster) {
+	// The cluster's tenancy is strict: a pod alone cannot choose where it belongs.
+	c.apply(sleeper("default", "azure", "host1", "io.contiv.tenant", "blue"))
+	c.told("default", "which its namespace does not allow: add blue/default-net to the annotation io.contiv.allowed of namespace default")
+	c.kubectl("annotate", "namespace", "default", "io.contiv.allowed=blue/default-net")
+	c.netctl("tenant", "create", "blue")
+	c.netctl("net", "create", "-t", "blue", "-s", "20.9.0.0/16", "-g", "20.9.0.1", "default-net")
+	c.apply(answerer("shut", "host1", "role", "shut") +
+		serviceManifest("shut", "shut", "{port: 80, targetPort: 8080, nodePort: 30085}", "ipFamilyPolicy: RequireDualStack, type: NodePort"))
+	c.wait("--for=condition=Ready", "pod/shut", "pod/azure")
+	everybody := []string{"host1", "host2", lab.Outsider, "pod/one", "pod/two", "pod/azure"}
+	check := func(when string, open ...string) {
+		for family, addr := range nodeAddrs[0] {
+			for _, place := range everybody {
+				if place == "pod/azure" && family == 1 { // which has no IPv6
+					continue
+				}
+				if slices.Contains(open, place) {
+					c.answers(place, addr, 30085, "shut")
+				} else {
+					c.silence(place, addr, 30085)
+				}
+			}
+			if _, seen, err := c.ask(lab.Outsider, addr, 30085, 20); slices.Contains(open, lab.Outsider) && (err != nil || seen != outsiders[family]) {
+				c.t.Errorf("%s: the pod sees %s instead of %s, %v", when, seen, outsiders[family], err)
+			}
+		}
+	}
+	check("without policies", everybody...)
+	isolate := func(from string) {
+		c.apply("apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: shut}\nspec: {podSelector: {matchLabels: {role: shut}}, ingress: [" + from + "]}\n")
+	}
+	isolate("")
+	check("when nobody may", "host1")
+	isolate(fmt.Sprintf("{from: [{ipBlock: {cidr: %s/32}}, {ipBlock: {cidr: %s/128}}]}", lab.OutsiderIP, lab.OutsiderIP6))
+	check("when one outside may", "host1", lab.Outsider)
+	c.kubectl("delete", "networkpolicy/shut", "service/shut", "pod/shut", "pod/azure", "--grace-period=0", "--force", "--timeout", patience.String())
 }
 
 // kept: a client by its provider, also by the next agent.

@@ -88,6 +88,9 @@ func (h *Host) netpluginArgs() []string {
 	}
 	if c.Kubernetes {
 		args = append(args, "--cni-conf-dir", "/etc/cni/net.d", "--service-proxy", c.ServiceProxy)
+		if c.Tenancy != "" {
+			args = append(args, "--tenancy", c.Tenancy)
+		}
 	}
 	if c.Mesos {
 		args = append(args, "--mesos")

@@ -36,6 +36,8 @@ type Config struct {
 	// ServiceProxy is --service-proxy of the agents of a cluster; default full, as no node
 	// runs kube-proxy.
 	ServiceProxy string `json:"serviceProxy,omitempty"`
+	// Tenancy is --tenancy of the agents of a cluster; default its own.
+	Tenancy string `json:"tenancy,omitempty"`
 	// ClusterDNS has pods of a cluster ask KubeDNS, where somebody has to answer.
 	ClusterDNS bool `json:"clusterDNS,omitempty"`
 	// SharedDocker has the Engines, of version 20, share networks through the store, which

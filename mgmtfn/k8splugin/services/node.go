@@ -30,7 +30,7 @@ func onNode(s *corev1.Service, all []*discoveryv1.EndpointSlice, env surrounding
 	localInside := s.Spec.InternalTrafficPolicy != nil && *s.Spec.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal
 	localOutside := s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 	fronts := frontsOf(s)
-	healthy := map[netip.Addr]struct{}{} // of this node; what terminates is to get nothing new from outside
+	healthy := map[string]bool{} // of this node; what terminates is to get nothing new from outside
 	for _, p := range s.Spec.Ports {
 		proto, known := protocol(p.Protocol)
 		if !known || p.Port < 1 || p.Port > 65535 {
@@ -40,7 +40,7 @@ func onNode(s *corev1.Service, all []*discoveryv1.EndpointSlice, env surrounding
 		every, local := ways(found, proto, env)
 		for _, c := range found {
 			if c.Local && c.ready {
-				healthy[c.Addr.Addr()] = struct{}{}
+				healthy[c.who] = true
 			}
 		}
 		for _, f := range fronts {

@@ -96,6 +96,12 @@ func TestOnNode(t *testing.T) {
 203.0.113.1:80 6 20.1.1.1:8080 20.1.1.2:8080 / 20.1.1.1:8080
 0.0.0.0:30080 6 20.1.1.1:8080 20.1.1.2:8080 / 20.1.1.1:8080
 `},
+		{"external traffic stays local, to pods of both families, which are counted once", service(balancer, localOutside, func(s *corev1.Service) { s.Status = corev1.ServiceStatus{} }), append(
+			four(pod("20.1.1.1", "a", "n1", "ready")), slice("six", discoveryv1.AddressTypeIPv6, pod("2001:db8::1", "a", "n1", "ready")),
+		), `affinity 0s, health port 31000: 1
+10.96.0.10:80 6 20.1.1.1:8080
+0.0.0.0:30080 6 20.1.1.1:8080
+`},
 		{"external traffic stays local, where nobody is", service(nodePort, localOutside), four(pod("20.1.1.2", "b", "n2", "ready")), `affinity 0s, health port 31000: 0
 10.96.0.10:80 6 20.1.1.2:8080
 0.0.0.0:30080 6 20.1.1.2:8080 / silence

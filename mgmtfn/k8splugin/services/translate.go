@@ -158,7 +158,8 @@ type candidate struct {
 	drivers.ServiceProvider
 	ready, leaving bool // leaving: terminating, but still serving
 	hints          *discoveryv1.EndpointHints
-	away           bool // another one is nearer
+	away           bool   // another one is nearer
+	who            string // has this address, and perhaps another one
 }
 
 // candidates lists what slices have for a port of a Service: slices say themselves
@@ -194,7 +195,10 @@ func asCandidate(ep discoveryv1.Endpoint, port uint16, env surroundings) (c cand
 	if err != nil {
 		return c, false
 	}
-	c.Addr, c.hints = netip.AddrPortFrom(a, port), ep.Hints
+	c.Addr, c.hints, c.who = netip.AddrPortFrom(a, port), ep.Hints, a.String()
+	if t := ep.TargetRef; t != nil {
+		c.who = t.Kind + " " + t.Namespace + "/" + t.Name
+	}
 	c.ready = deref(ep.Conditions.Ready, true)
 	c.leaving = !c.ready && deref(ep.Conditions.Terminating, false) && deref(ep.Conditions.Serving, c.ready)
 	node := deref(ep.NodeName, "")
