@@ -2,9 +2,7 @@ package intent
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"net"
 	"net/netip"
 	"strings"
 
@@ -109,7 +107,7 @@ func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (
 	}
 	bindAddress(x, netID, v4, id)
 	ep.IPAddress = v4.String()
-	if ep.MacAddress, err = macFor(v4, req.ConfigEP.MacAddress); err != nil {
+	if ep.MacAddress, err = macFor(x, netID, v4, req.ConfigEP.MacAddress); err != nil {
 		return nil, err
 	}
 	if space.Config().Subnet6.IsValid() || req.ConfigEP.IPv6Address != "" {
@@ -122,25 +120,6 @@ func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (
 	}
 	x.endpoints.put(x, id, ep)
 	return ep, nil
-}
-
-// macFor returns the MAC address asked for, or the one that belongs to the address.
-func macFor(a netip.Addr, want string) (string, error) {
-	if want == "" {
-		return macOf(a), nil
-	}
-	mac, err := net.ParseMAC(want)
-	if err != nil || len(mac) != 6 || mac[0]&1 != 0 {
-		return "", errs.New(errs.Invalid, "ConfigEP.MacAddress %.40q: expected the MAC address of one interface, like 02:00:00:00:00:01", want)
-	}
-	return mac.String(), nil
-}
-
-// macOf makes the MAC address that belongs to an IPv4 address, so that an address
-// always has the same one: 02:02 and its four bytes.
-func macOf(a netip.Addr) string {
-	b := a.As4()
-	return fmt.Sprintf("02:02:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
 }
 
 // bindAddress gives an address that pick4 or pick6 returned to an endpoint, taking it

@@ -49,6 +49,7 @@ type model struct {
 	endpointsOfNet   *index[string, state.Endpoint]            // by network id
 	endpointsOfGroup *index[string, state.Endpoint]            // by group id
 	endpointsOfHost  *index[string, state.Endpoint]            // by the host's label
+	endpointsOfMAC   *index[string, state.Endpoint]            // by macKey
 	addrsOfNet       *index[claimKey, state.AddressClaim]
 	addrsReservedAs  *index[claimKey, state.AddressClaim] // by the reservation's name
 	lateOfNet        *index[claimKey, state.LateReleases]
@@ -137,6 +138,7 @@ func newModel() *model {
 	m.endpointsOfNet = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.NetID })
 	m.endpointsOfGroup = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.EndpointGroupKey })
 	m.endpointsOfHost = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return e.HomingHost })
+	m.endpointsOfMAC = m.endpoints.indexed(func(_ string, e *state.Endpoint) string { return macKey(e.NetID, e.MacAddress) })
 	m.addrsOfNet = m.addrs.indexed(func(k claimKey, _ *state.AddressClaim) string { return k.net })
 	m.addrsReservedAs = m.addrs.indexedEach(func(_ claimKey, c *state.AddressClaim) []string {
 		if c.Reservation == "" {

@@ -1,0 +1,65 @@
+package intent
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// MAC addresses that are somebody's in every network, wherever it is: the router's and the
+// name server's, those that belong to addresses (of endpoints, of services and of the hosts'
+// own ports), and those under which hosts route between their links.
+var (
+	routerMAC     = net.HardwareAddr{0x00, 0x00, 0x11, 0x11, 0x11, 0x11} //nolint:gochecknoglobals // a constant
+	nameServerMAC = net.HardwareAddr{0x02, 0x00, 0x00, 0x00, 0x00, 0x35} //nolint:gochecknoglobals // a constant
+)
+
+const (
+	ofAddresses = 0x0202 // the first two bytes
+	ofHosts     = 0x0203
+)
+
+// macFor returns the MAC address that is asked for, if nobody else has it in the network, or
+// the one that belongs to the address.
+func macFor(x *tx, netID string, a netip.Addr, want string) (string, error) {
+	if want == "" {
+		return macOf(a), nil
+	}
+	mac, err := net.ParseMAC(want)
+	if err != nil || len(mac) != 6 || mac[0]&1 != 0 || mac.String() == "00:00:00:00:00:00" {
+		return "", errs.New(errs.Invalid, "ConfigEP.MacAddress %.40q: expected the MAC address of one interface, like 02:00:00:00:00:01", want)
+	}
+	text := mac.String()
+	if text == macOf(a) {
+		return text, nil
+	}
+	taken := func(by string) (string, error) {
+		return "", errs.New(errs.Conflict, "MAC address already in use: %s of network %s belongs to %s; choose another one, or none", text, netID, by)
+	}
+	switch first := int(mac[0])<<8 | int(mac[1]); {
+	case text == routerMAC.String():
+		return taken("the router")
+	case text == nameServerMAC.String():
+		return taken("the name server")
+	case first == ofAddresses:
+		return taken("whoever has the address " + netip.AddrFrom4([4]byte(mac[2:])).String())
+	case first == ofHosts:
+		return taken("a host")
+	}
+	for id := range x.endpoints.where(x.endpointsOfMAC, macKey(netID, text)) {
+		return taken("endpoint " + id)
+	}
+	return text, nil
+}
+
+// macKey names a MAC address of a network.
+func macKey(netID, mac string) string { return netID + " " + mac }
+
+// macOf makes the MAC address that belongs to an IPv4 address, so that an address
+// always has the same one: 02:02 and its four bytes.
+func macOf(a netip.Addr) string {
+	b := a.As4()
+	return fmt.Sprintf("02:02:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
+}
