@@ -72,8 +72,9 @@ func (h *Host) checkDaemon(name string) error {
 	return errs.New(errs.Invalid, "daemon %q: %s runs %s", name, h.Name, strings.Join(known, ", "))
 }
 
-// StartDaemon starts a daemon of the host and returns when it is ready.
-func (h *Host) StartDaemon(ctx context.Context, name string) error {
+// StartDaemon starts a daemon of the host and returns when it is ready. Those that are
+// Contiv's own, and their stores, take further flags.
+func (h *Host) StartDaemon(ctx context.Context, name string, flags ...string) error {
 	if err := h.checkDaemon(name); err != nil {
 		return err
 	}
@@ -86,7 +87,9 @@ func (h *Host) StartDaemon(ctx context.Context, name string) error {
 		return h.startVswitchd(ctx)
 	}
 	began := time.Now()
-	if err := h.launch(ctx, h.daemon(name)); err != nil {
+	d := h.daemon(name)
+	d.Args = append(d.Args, flags...)
+	if err := h.launch(ctx, d); err != nil {
 		return err
 	}
 	if err := h.AwaitReady(ctx, name); err != nil {

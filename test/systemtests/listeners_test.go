@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,4 +42,37 @@ func TestListeners(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestControlPortChanges: netmaster comes back with its control addresses on other ports,
+// and on those of before. What flows goes on; agents find it there, and start containers.
+func TestControlPortChanges(t *testing.T) {
+	c := up(t, lab.Config{Hosts: 2})
+	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254")
+	c.attach("host1", "a", "net")
+	b := c.attach("host2", "b", "net")
+	master, err := c.Host("host1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	noneLost := c.watch("a", b.IPv4)
+	for i, flags := range [][]string{
+		{"--internal-address", master.ControlIP() + ":7999", "--rpc-address", master.ControlIP() + ":7001"}, nil,
+	} {
+		if err := master.StopDaemon(t.Context(), "netmaster", syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := master.StartDaemon(t.Context(), "netmaster", flags...); err != nil {
+			t.Fatal(err)
+		}
+		port, gone := "9001", "7001"
+		if flags != nil {
+			port, gone = gone, port
+		}
+		c.becomes("host1", fmt.Sprintf("ss -Hltn | grep -q %s:%s && ! ss -Hltn | grep -q %[1]s:%[3]s", master.ControlIP(), port, gone))
+		c.netctl("net", "create", fmt.Sprint("net", i), fmt.Sprintf("--subnet=30.1.%d.0/24", i), "--wait")
+		late := c.attach("host2", fmt.Sprint("late", i), "net")
+		c.reaches("a", late.IPv4)
+	}
+	noneLost()
 }
