@@ -226,3 +226,28 @@ func (h *Host) linkCNI() error {
 	}
 	return nil
 }
+
+// AddUplink plugs another cable of a host into the trunk, with the given name at the
+// host's end, up and without offloads. It goes with the host.
+func (h *Host) AddUplink(ctx context.Context, link string) error {
+	host, err := netns.GetFromPid(h.pid)
+	if err != nil {
+		return fmt.Errorf("open network namespace of process %d: %w", h.pid, err)
+	}
+	defer host.Close()
+	err = inNetwork(h.lab.underlay.pid, func(u *netlink.Handle, _ netns.NsHandle) error {
+		bridge, err := u.LinkByName("trunk")
+		if err != nil {
+			return fmt.Errorf("find bridge trunk: %w", err)
+		}
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name, attrs.MasterIndex = h.Name+"-"+link, bridge.Attrs().Index
+		attrs.Flags |= net.FlagUp
+		return u.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: link, PeerNamespace: netlink.NsFd(host)})
+	})
+	if err != nil {
+		return fmt.Errorf("add link %s of %s: %w", link, h.Name, err)
+	}
+	_, err = h.Output(ctx, "sh", "-ec", "ethtool -K "+link+" tx off >/dev/null; ip link set "+link+" up")
+	return err
+}
