@@ -61,10 +61,15 @@ func ids(key string) []string { return []string{key, key + externalSuffix} }
 
 // ours reports whether a Service is one to be led to its pods.
 func ours(s *corev1.Service) bool {
-	_, otherProxy := s.Labels["service.kubernetes.io/service-proxy-name"]
-	_, headless := s.Labels[corev1.IsHeadlessService]
-	return s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone &&
-		!otherProxy && !headless
+	return s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone && !others(s.Labels)
+}
+
+// others reports whether a Service or a slice says that it is not for proxies, or for
+// another one.
+func others(labels map[string]string) bool {
+	_, otherProxy := labels["service.kubernetes.io/service-proxy-name"]
+	_, headless := labels[corev1.IsHeadlessService]
+	return otherProxy || headless
 }
 
 // vips are the addresses of a Service: those the cluster gave it, and those from
@@ -167,7 +172,7 @@ type candidate struct {
 func candidates(port string, proto uint8, all []*discoveryv1.EndpointSlice, env surroundings) []candidate {
 	var out []candidate
 	for _, slice := range all {
-		if slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6 {
+		if slice.AddressType != discoveryv1.AddressTypeIPv4 && slice.AddressType != discoveryv1.AddressTypeIPv6 || others(slice.Labels) {
 			continue
 		}
 		for _, p := range slice.Ports {

@@ -43,6 +43,11 @@ func slice(name string, family discoveryv1.AddressType, endpoints ...discoveryv1
 	}
 }
 
+func withLabel(s *discoveryv1.EndpointSlice, label string) *discoveryv1.EndpointSlice {
+	s.Labels[label] = ""
+	return s
+}
+
 // pod is an endpoint; state is ready, unready, serving (while it terminates) or ended.
 func pod(addr, name, node, state string) discoveryv1.Endpoint {
 	ep := discoveryv1.Endpoint{Addresses: []string{addr}, NodeName: &node, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: name}}
@@ -241,6 +246,11 @@ func TestTranslate(t *testing.T) {
 		{"of another proxy", service(func(s *corev1.Service) {
 			s.Labels = map[string]string{"service.kubernetes.io/service-proxy-name": "x"}
 		}), nil, ""},
+		{
+			"slices that are not for proxies, or for another one", service(),
+			[]*discoveryv1.EndpointSlice{slice("s", v4, a), withLabel(slice("h", v4, b), corev1.IsHeadlessService), withLabel(slice("o", v4, b), "service.kubernetes.io/service-proxy-name")},
+			head + "\n http 6:80 20.1.1.1:8080@default,local\n",
+		},
 		{"headless by label", service(func(s *corev1.Service) { s.Labels = map[string]string{"service.kubernetes.io/headless": ""} }), nil, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
