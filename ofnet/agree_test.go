@@ -135,7 +135,10 @@ func (a *agreement) change() {
 func (a *agreement) object() (string, func(*Pipeline) Program) {
 	r, n := a.rng, a.nets[a.rng.IntN(len(a.nets))]
 	i := r.IntN(12)
-	switch r.IntN(10) {
+	switch r.IntN(11) {
+	case 10:
+		peer := a.vtep()
+		return "peer/" + peer.String(), func(p *Pipeline) Program { return p.Peer(peer) }
 	case 0:
 		return "net/" + n.ID, func(p *Pipeline) Program { return p.Network(n) }
 	case 1, 2, 3:

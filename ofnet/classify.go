@@ -3,8 +3,7 @@ package ofnet
 import of "github.com/contiv/netplugin/libopenflow"
 
 // classifier finds out where a packet comes from and lets nothing else in: a port
-// without an endpoint, a tunnel packet of a network this host does not know, and a
-// frame that cannot be right end here.
+// without an endpoint and a frame that cannot be right end here.
 // With uplinks it also lets in what comes from the physical network of the bridge.
 type classifier struct{ uplinks bool }
 
@@ -52,9 +51,7 @@ func (f classifier) network(p *Pipeline, n Network) []row {
 	if n.Encap != VXLAN {
 		return f.vlan(p, n, n.Tag)
 	}
-	a := of.NewActions().SetReg(regOrigin, originTunnel).SetReg(regSegment, n.VNI).SetReg(regVRF, uint32(n.VRF))
-	m := of.NewMatch().InPort(p.set.TunnelPort).TunID(uint64(n.VNI))
-	return []row{{tableClassify, prioNormal, m, applyGoto(a, p.to(p.forward))}}
+	return nil // see tunnels
 }
 
 // vlan leads from a VLAN of the uplinks to a network: that of the network, or of one of

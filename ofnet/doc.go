@@ -8,6 +8,7 @@
 // features; a feature owns the rows of a few tables:
 //
 //	classify   which port, network and VRF does the packet come from?
+//	tunnel     is it from a host of the cluster? which network is it of?  (VXLAN)
 //	source     does a container send under its own addresses?
 //	neighbour  is it ARP or neighbour discovery?
 //	arp, nd    answer for addresses that are known

@@ -67,6 +67,7 @@ const (
 	featureHost
 	featureGuard
 	featureMixed // learned: a client of a provider has come to it through a service
+	featureTunnel
 )
 
 // A cookie is round (16 bits) | feature (8) | 7 zero bits | learned (1) | object (32). The round

@@ -13,9 +13,9 @@ import (
 // address goes where everything for outside goes.
 //
 //	here       host-in       source := Far, by a zone of the VRF; then as containers' packets
-//	there      classify      the connection and its tunnel are noted in that zone
+//	there      tunnel-net    the connection and its tunnel are noted in that zone
 //	           host-emit     what answers such a connection goes back into the tunnel
-//	here       classify      translated back, to the host
+//	here       tunnel-net    translated back, to the host
 
 // farMark is the mark, in the zone of a VRF's translations, of what came from another
 // host; the label is that host's tunnel address.
@@ -85,7 +85,7 @@ func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
 			}
 		}
 	}
-	tunnel := of.NewMatch().InPort(p.set.TunnelPort).TunID(uint64(n.VNI))
+	tunnel := of.NewMatch().TunID(uint64(n.VNI))
 	in := of.NewActions().SetReg(regOrigin, originTunnel).SetReg(regSegment, n.VNI).SetReg(regVRF, uint32(n.VRF)).CT(of.CT{
 		Commit: true, Zone: zone, Exec: of.NewActions().SetField(of.FieldCTMark.Is(farMark)).Move(remote, label),
 	})
@@ -95,8 +95,8 @@ func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
 	mac := h.MAC
 	for _, family := range []func(of.Match) of.Match{of.Match.IP, of.Match.IPv6} {
 		rows = append(rows,
-			row{tableClassify, prioGuard, family(tunnel.With(of.FieldEthSrc.IsMAC(mac))), applyGoto(in, p.to(p.forward))},
-			row{tableClassify, prioGuard + 1, family(tunnel.With(of.FieldEthDst.IsMAC(mac))), apply(back)})
+			row{tableTunnelNet, prioGuard, family(tunnel.With(of.FieldEthSrc.IsMAC(mac))), applyGoto(in, p.to(p.forward))},
+			row{tableTunnelNet, prioGuard + 1, family(tunnel.With(of.FieldEthDst.IsMAC(mac))), apply(back)})
 	}
 	return rows
 }

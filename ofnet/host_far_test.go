@@ -14,7 +14,7 @@ func farFlows(t *testing.T) (*Pipeline, Network, map[string]Program) {
 	p := newPipeline(t, Settings{Encap: VXLAN, Routing: true, Round: 1, Host: access, TunnelPort: testTunnelPort})
 	meant := within(vxNet1)
 	meant.Meant = true
-	flows := map[string]Program{"fixed": p.Fixed(), "host": p.HostPort(testHostPort), "net": p.Network(meant), "other": p.Network(within(vxOther))}
+	flows := map[string]Program{"fixed": p.Fixed(), "peer": p.Peer(addr("198.51.100.7")), "host": p.HostPort(testHostPort), "net": p.Network(meant), "other": p.Network(within(vxOther))}
 	for _, e := range []Endpoint{known(local1, true), known(red, false), remote1} {
 		flows["ep/"+e.ID] = p.Endpoint(e)
 	}

@@ -135,11 +135,12 @@ func TestTraceHostAccess(t *testing.T) {
 // TestTraceHostAndTracked: connections between the host and a container are looked up
 // where those of the container are, and nowhere else: answers would have no connection.
 func TestTraceHostAndTracked(t *testing.T) {
-	const looked, committed = "ct(table=3", "ct(commit,zone=NXM_NX_REG2[0..15]"
+	const committed = "ct(commit,zone=NXM_NX_REG2[0..15]"
 	guarded, free, red := known(local1b, true), known(local1, true), known(red, true)
 	free.IPv6, red.Policed = netip.Addr{}, true
 	settings := Settings{Encap: VXLAN, Routing: true, Round: 1, Guards: true, Host: testAccess, TunnelPort: testTunnelPort}
 	p := newPipeline(t, settings)
+	looked := fmt.Sprint("ct(table=", p.to(tableHostTrack))
 	sw := ovstest.Start(t)
 	realBridge(t, sw, "br", map[string]Program{
 		"fixed": p.Fixed(), "host": p.HostPort(testHostPort), "net": p.Network(within(vxNet1)),

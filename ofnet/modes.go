@@ -12,10 +12,10 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	switch {
 	case set.Encap == VXLAN && set.Routing:
 		p.mode, p.forward, p.filtered = "vrouter", tableRoute, tableHop
-		p.features = []feature{classifier{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}}
+		p.features = []feature{classifier{}, tunnels{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}}
 	case set.Encap == VXLAN:
 		p.mode, p.forward, p.filtered = "vxlan", tableTrack, tableMAC
-		p.features = append(bridgeNeighbours(set), macTable{})
+		p.features = append(bridgeNeighbours(set), tunnels{}, macTable{})
 	case set.Encap == VLAN && !set.Routing:
 		p.mode, p.forward, p.filtered = "vlan", tableTrack, tableSwitch
 		p.features = append(bridgeNeighbours(set), macSwitch{})

@@ -113,6 +113,7 @@ func TestGoldenFlows(t *testing.T) {
 		{"vrouter_fixed", r, r.Fixed()},
 		{"vrouter_network", r, r.Network(vxNet1)},
 		{"vrouter_network_without_ipv6", r, r.Network(vxNet2)},
+		{"vrouter_peer", r, r.Peer(addr("192.168.60.11"))},
 		{"vrouter_endpoint_local", r, r.Endpoint(local1)},
 		{"vrouter_endpoint_remote", r, r.Endpoint(remote1)},
 		{"vrouter_endpoint_qos", r, r.Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46}))},

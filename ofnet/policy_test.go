@@ -96,7 +96,7 @@ func policyBridges(t testing.TB) map[string]*policyBridge {
 }
 
 func (b *policyBridge) programs() map[string]Program {
-	flows := map[string]Program{"fixed": b.p.Fixed(), "uplink": b.p.Uplink(uplink), "net": b.p.Network(b.network)}
+	flows := map[string]Program{"fixed": b.p.Fixed(), "uplink": b.p.Uplink(uplink), "net": b.p.Network(b.network), "peer": b.p.Peer(addr("192.168.60.11"))}
 	for _, e := range b.endpoints {
 		flows["ep/"+e.ID] = b.p.Endpoint(e)
 	}

@@ -6,6 +6,8 @@ type table uint8
 // The tables, in the order packets pass them.
 const (
 	tableClassify table = iota
+	tableTunnel
+	tableTunnelNet
 	tableUplink
 	tableHostIn
 	tableHostCheck
@@ -63,7 +65,7 @@ const (
 )
 
 var tableNames = [numTables]string{
-	"classify", "uplink", "host-in", "host-check", "host-track", "host-deliver",
+	"classify", "tunnel", "tunnel-net", "uplink", "host-in", "host-check", "host-track", "host-deliver",
 	"source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
 	"service", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count", "service-mixed", "service-direct", "service-port",
 	"service-back", "service-out", "route", "external", "track",

@@ -28,6 +28,9 @@ func realBridge(t *testing.T, sw *ovstest.Switch, name string, byOwner map[strin
 
 func routedFlows(p *Pipeline) map[string]Program {
 	flows := map[string]Program{"fixed": p.Fixed()}
+	for _, peer := range []string{"192.168.60.11", "192.168.60.12", "2001:db8:60::13"} {
+		flows["peer/"+peer] = p.Peer(addr(peer))
+	}
 	for _, n := range []Network{vxNet1, vxNet2, vxOther} {
 		flows["net/"+n.ID] = p.Network(n)
 	}
@@ -198,6 +201,9 @@ func TestTraceRouted(t *testing.T) {
 			[]string{"dec_ttl"},
 		},
 		{"from a tunnel, VNI of another tenant", tun + "tun_id=0x2713,ip,nw_src=10.1.1.3,nw_dst=10.1.1.1,nw_ttl=64", []string{"drop"}, nil},
+		{"from a tunnel of nobody's", strings.Replace(tun, ".11,", ".99,", 1) + "tun_id=0x2711,ip,nw_src=10.1.1.3,nw_dst=10.1.1.1,nw_ttl=64", []string{"drop"}, nil},
+		{"from a tunnel of IPv6 of nobody's", strings.NewReplacer("tun_src", "tun_ipv6_src", "tun_dst", "tun_ipv6_dst", "192.168.60.11", "2001:db8:60::99", "192.168.60.10", "2001:db8:60::10").Replace(tun) + "tun_id=0x2711,ip,nw_src=10.1.1.3,nw_dst=10.1.1.1,nw_ttl=64", []string{"drop"}, nil},
+		{"from a tunnel of IPv6", strings.NewReplacer("tun_src", "tun_ipv6_src", "tun_dst", "tun_ipv6_dst", "192.168.60.11", "2001:db8:60::13", "192.168.60.10", "2001:db8:60::10").Replace(tun) + "tun_id=0x2711,ip,nw_src=10.1.1.3,nw_dst=10.1.1.1,nw_ttl=64", []string{"-> output port is 1"}, nil},
 		{"from a tunnel, unknown VNI", tun + "tun_id=0x9999,ip,nw_src=10.1.1.3,nw_dst=10.1.1.1,nw_ttl=64", []string{"drop"}, nil},
 		{
 			"ARP for a known endpoint", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.1.1.1,arp_tpa=10.1.1.3,arp_sha=02:02:0a:01:01:01",

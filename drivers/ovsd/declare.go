@@ -143,6 +143,9 @@ func (d *Driver) rebuild() {
 		s.sw.SetLearned(s.pipeline.Learned()...)
 		s.sw.Set("fixed", s.pipeline.Fixed())
 	}
+	for p := range d.peers {
+		d.refreshPeer(p)
+	}
 	for id := range d.networks {
 		d.refreshNetwork(id)
 	}

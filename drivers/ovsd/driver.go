@@ -45,7 +45,7 @@ type Driver struct {
 	ports     map[string]uint32 // OpenFlow port by endpoint id
 	reach     hostReach
 	uplinks   []ofnet.Uplink
-	peers     []netip.Addr
+	peers     map[netip.Addr]struct{} // tunnel addresses of the other hosts
 	tunnelUp  bool // the tunnel port has its number
 	vrfs      vrfTable
 	floods    floods
@@ -345,7 +345,7 @@ func (d *Driver) readPorts() {
 	old := d.ports
 	d.ports, d.reach.numbers = fresh, numbers
 	if tunnel && !d.tunnelUp { // neighbours are learnt only while there is a tunnel
-		for _, p := range d.peers {
+		for p := range d.peers {
 			d.warmUp(p)
 		}
 	}

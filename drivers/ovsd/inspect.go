@@ -123,7 +123,7 @@ func (d *Driver) picture(s *side, rpcPort int) switchPicture {
 		}
 	}
 	if s.encap == ofnet.VXLAN {
-		for _, peer := range d.peers {
+		for peer := range d.peers {
 			p.VtepTable[peer.String()] = tunnelOFPort
 		}
 	}

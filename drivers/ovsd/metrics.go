@@ -30,6 +30,7 @@ var (
 	descRestarts  = describe("restarts_total", "How often the bridge came back without its flows since the agent started: ovs-vswitchd had ended.", "bridge")
 	descPacketIns = describe("packet_ins_total", "Packets that the bridge has given the agent since it started, by kind; malformed ones were dropped.", "bridge", "kind")
 	descDrops     = describe("dropped_packets_total", "Packets that the bridge has dropped, by the table where they ended, or the limit they exceeded.", "bridge", "reason")
+	descForeign   = describe("foreign_tunnel_packets_total", "Tunnelled packets dropped because they came from an address that is no host's of the cluster.", "bridge")
 	descPorts     = describe("ports", "Ports that endpoints of this host have.")
 	descPeers     = describe("tunnel_peers", "Hosts that tunnels lead to.")
 	descEndpoints = describe("endpoints", "Endpoints that have been declared, by where they are.", "where")
@@ -53,7 +54,7 @@ func newPushHistogram() *prometheus.HistogramVec {
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		descConnected, descDesired, descActual, descPending, descRefused, descGroups, descMeters, descSent, descConnects, descRestarts,
-		descPacketIns, descDrops, descRulePackets, descRuleBytes, descPorts, descPeers, descEndpoints,
+		descPacketIns, descDrops, descForeign, descRulePackets, descRuleBytes, descPorts, descPeers, descEndpoints,
 	} {
 		ch <- desc
 	}
@@ -120,6 +121,9 @@ func (c collector) asked(s *side, put func(*prometheus.Desc, prometheus.ValueTyp
 		return
 	}
 	if drops, err := s.sw.Drops(ctx, p.Tables()); err == nil {
+		if s.encap == ofnet.VXLAN {
+			put(descForeign, prometheus.CounterValue, float64(drops[ofnet.DropForeign]))
+		}
 		for reason, n := range drops {
 			put(descDrops, prometheus.CounterValue, float64(n), reason)
 		}

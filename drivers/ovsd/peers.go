@@ -3,25 +3,45 @@ package ovsd
 import (
 	"net"
 	"net/netip"
-	"slices"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/contiv/netplugin/ofnet"
 )
 
 // discardPort is where a peer throws our datagram away (RFC 863).
 const discardPort = 9
 
-// SetPeers tells the driver the tunnel addresses of the other hosts. Forwarding does
-// not depend on them: it follows the endpoints.
+// SetPeers tells the driver the tunnel addresses of the other hosts. What it sends
+// follows the endpoints; from tunnels it takes only what these hosts send.
 func (d *Driver) SetPeers(peers []netip.Addr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	old := d.peers
+	d.peers = make(map[netip.Addr]struct{}, len(peers))
 	for _, p := range peers {
-		if d.tunnelUp && !slices.Contains(d.peers, p) {
-			d.warmUp(p)
+		d.peers[p] = struct{}{}
+		if _, known := old[p]; !known {
+			d.refreshPeer(p)
+			if d.tunnelUp {
+				d.warmUp(p)
+			}
 		}
 	}
-	d.peers = slices.Clone(peers)
+	for p := range old {
+		if _, still := d.peers[p]; !still {
+			d.sides[ofnet.VXLAN].sw.Remove(peerOwner(p))
+		}
+	}
+}
+
+func peerOwner(p netip.Addr) string { return "peer/" + p.String() }
+
+// refreshPeer renews what lets a peer's packets in. The caller holds mu.
+func (d *Driver) refreshPeer(p netip.Addr) {
+	if s := d.sides[ofnet.VXLAN]; d.started && s.pipeline != nil {
+		s.sw.Set(peerOwner(p), s.pipeline.Peer(p))
+	}
 }
 
 // warmUp has the host resolve a peer's Ethernet address before the first container

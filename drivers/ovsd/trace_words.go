@@ -13,10 +13,12 @@ import (
 // the object. What is not listed is not worth a word.
 var traceWords = map[string]map[string]string{
 	"classify": {
-		"ep": "sent by endpoint %s", "net": "came through the tunnel for network %s", "uplink": "came in by uplink %s",
+		"ep": "sent by endpoint %s", "uplink": "came in by uplink %s",
 		"fixed": "malformed, or tagged by a container: not let in",
-		"miss":  "nothing is let in there: the port has no endpoint, or its network is not known on this host",
+		"miss":  "nothing is let in there: the port has no endpoint",
 	},
+	"tunnel":        {"miss": "came through a tunnel from an address that is no host's of the cluster"},
+	"tunnel-net":    {"net": "came through the tunnel for network %s", "miss": "came through the tunnel for a network that is not known on this host"},
 	"uplink":        {"net": "has the VLAN of network %s", "fixed": "its VLAN is no network's", "miss": "its VLAN is no network's, or the frame is not for this host"},
 	"source":        {"fixed": "its source address is not the endpoint's own", "miss": "its source MAC address is not the endpoint's own"},
 	"source-nd":     {"fixed": "it speaks for an address that is not the endpoint's own"},

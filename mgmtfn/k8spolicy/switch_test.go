@@ -88,6 +88,7 @@ func TestPoliciesOnARealSwitch(t *testing.T) {
 	b := startBridge(t)
 	network := ofnet.Network{ID: "net", Encap: ofnet.VXLAN, VRF: 1, Tag: 1, VNI: 10001}
 	b.Set("net", b.p.Network(network))
+	b.Set("peer", b.p.Peer(remoteHost))
 	const here = 6 // pods; as many are elsewhere
 	for i := range here {
 		b.sw.AddDummyPort("br", fmt.Sprint("p", i+1), fmt.Sprint(i+1))

@@ -159,15 +159,18 @@ func (a *Agent) broadcast() {
 	a.changed = make(chan struct{})
 }
 
-// Network returns a network, waiting for it to become known. Without it at ctx's end
-// the error says so.
+// Network returns a network, waiting for it to become known, and for this host's record
+// to be in the store: other hosts take nothing from a tunnel address that they do not
+// know, and so learn of the host before any endpoint it asks for. Without these at ctx's
+// end the error says so.
 func (a *Agent) Network(ctx context.Context, id string) (drivers.Network, error) {
 	for {
 		a.mu.Lock()
 		n, ok := a.networks[id]
+		published := a.hosts[a.cfg.HostLabel] == a.cfg.VTEP
 		changed, loaded := a.changed, a.loaded
 		a.mu.Unlock()
-		if ok {
+		if ok && published {
 			return n, nil
 		}
 		select {
@@ -175,6 +178,9 @@ func (a *Agent) Network(ctx context.Context, id string) (drivers.Network, error)
 		case <-ctx.Done():
 			if !loaded {
 				return n, errs.New(errs.Unavailable, "network %s: the store has not been read yet: %w", id, ctx.Err())
+			}
+			if !published {
+				return n, errs.New(errs.Unavailable, "network %s: the store does not have the record of this host with its tunnel address %s yet: %w", id, a.cfg.VTEP, ctx.Err())
 			}
 			return n, errs.New(errs.NotFound, "network %s is not known on this host", id)
 		}

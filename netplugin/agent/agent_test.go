@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
 )
 
 func put(t *testing.T, store objdb.Store, key string, v any) {
@@ -265,4 +266,38 @@ func TestOperationalRecordsFollowAttachments(t *testing.T) {
 	eventually(t, "written, and the stale one gone", func() bool { a.PortsChanged(); return ids() == "net1.default-c1 net1.default-other" })
 	commit(t, store, objdb.Delete(state.EndpointRoot+ep.ID))
 	eventually(t, "removed with the endpoint", func() bool { return ids() == "net1.default-other" })
+}
+
+// A network is given out only once other hosts know the tunnel address of this one.
+func TestNetworkWaitsForTheHostsRecord(t *testing.T) {
+	vtep := netip.MustParseAddr("192.168.60.10")
+	a := New(Config{HostLabel: "h1", VTEP: vtep, Store: memory.New(), Driver: fakedriver.New()})
+	n := network("net", 1)
+	apply := func(recs ...objdb.KV) {
+		var events []objdb.Event
+		for _, kv := range recs {
+			events = append(events, objdb.Event{KV: kv})
+		}
+		a.apply(objdb.Batch{Snapshot: !a.loaded, Events: events})
+	}
+	record := func(key string, v any) objdb.KV {
+		value, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return objdb.KV{Key: key, Value: value}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	apply(record(state.NetworkRoot+n.ID, n))
+	for _, rec := range []state.Host{{ID: "h2", VtepIP: "192.168.60.10"}, {ID: "h1", VtepIP: "192.168.60.9"}} {
+		apply(record(state.HostRoot+rec.ID, rec))
+		if _, err := a.Network(ended, n.ID); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), vtep.String()) {
+			t.Errorf("with the record %+v: error %v, expected that the host's record is waited for", rec, err)
+		}
+	}
+	apply(record(state.HostRoot+"h1", state.Host{ID: "h1", VtepIP: vtep.String()}))
+	if _, err := a.Network(ended, n.ID); err != nil {
+		t.Error(err)
+	}
 }
