@@ -135,7 +135,13 @@ func (a *agreement) change() {
 func (a *agreement) object() (string, func(*Pipeline) Program) {
 	r, n := a.rng, a.nets[a.rng.IntN(len(a.nets))]
 	i := r.IntN(12)
-	switch r.IntN(11) {
+	switch r.IntN(12) {
+	case 11:
+		control := ControlPlane{Ports: []PortRange{{of.ProtoTCP, uint16(1 + r.IntN(9)), 9}}, Tunnels: []uint16{4789}}
+		for range r.IntN(4) {
+			control.Addrs = append(control.Addrs, a.vtep())
+		}
+		return "reach", func(p *Pipeline) Program { return p.Reach(control) }
 	case 10:
 		peer := a.vtep()
 		return "peer/" + peer.String(), func(p *Pipeline) Program { return p.Peer(peer) }

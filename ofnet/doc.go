@@ -16,6 +16,7 @@
 //	service    connections to a service go to one of its providers, and back
 //	route      which endpoint has the destination address?        (routing modes)
 //	guard      is the endpoint held to what is allowed? (before the rules)
+//	reach      is it for a port of the control plane on a host?   (vlan modes)
 //	policy     do the rules allow it? (before or after the route)
 //	reject     the agent answers what is not wanted, at a bounded rate
 //	hop        is it another network? then one hop less to live   (routing modes)

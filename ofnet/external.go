@@ -80,7 +80,7 @@ var notRouted = []netip.Prefix{
 
 func (external) fixed(p *Pipeline) []row {
 	// What comes from outside does not go out again: hosts are no transit.
-	rows := []row{{tableRoute, prioMiss + 1, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(tableExternal))}}
+	rows := []row{{tableRoute, prioMiss + 1, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(tableReach))}}
 	for _, dst := range notRouted {
 		rows = append(rows, row{tableExternal, prioDrop, destination(dst), drop})
 	}

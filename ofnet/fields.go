@@ -68,6 +68,7 @@ const (
 	featureGuard
 	featureMixed // learned: a client of a provider has come to it through a service
 	featureTunnel
+	featureReach
 )
 
 // A cookie is round (16 bits) | feature (8) | 7 zero bits | learned (1) | object (32). The round

@@ -206,15 +206,7 @@ func (b *allowRows) ports(m of.Match, ranges []PortRange) iter.Seq[of.Match] {
 		for _, r := range ranges {
 			_, dst := portFields(r.Proto)
 			for _, port := range r.masked() {
-				narrowed := m.IPProto(r.Proto)
-				switch port.mask {
-				case 0:
-				case 0xffff:
-					narrowed = narrowed.With(dst.Is(uint64(port.value)))
-				default:
-					narrowed = narrowed.With(dst.IsMasked(uint64(port.value), uint64(port.mask)))
-				}
-				if !yield(narrowed) {
+				if !yield(port.narrow(m.IPProto(r.Proto), dst)) {
 					return
 				}
 			}

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"net/netip"
 	"slices"
+
+	of "github.com/contiv/netplugin/libopenflow"
 )
 
 // Guard holds the connections of an endpoint of this host to what AllowSets say.
@@ -42,6 +44,17 @@ type PortRange struct {
 
 // maskedPort matches the ports that agree with value in the bits of mask.
 type maskedPort struct{ value, mask uint16 }
+
+// narrow adds the ports to a match.
+func (p maskedPort) narrow(m of.Match, f of.Field) of.Match {
+	switch p.mask {
+	case 0:
+		return m
+	case 0xffff:
+		return m.With(f.Is(uint64(p.value)))
+	}
+	return m.With(f.IsMasked(uint64(p.value), uint64(p.mask)))
+}
 
 // masked covers a range by at most 30 masked ports, none of them twice. Each is the
 // largest aligned block that begins where the one before ended.

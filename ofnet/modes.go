@@ -17,12 +17,12 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 		p.mode, p.forward, p.filtered = "vxlan", tableTrack, tableMAC
 		p.features = append(bridgeNeighbours(set), tunnels{}, macTable{})
 	case set.Encap == VLAN && !set.Routing:
-		p.mode, p.forward, p.filtered = "vlan", tableTrack, tableSwitch
-		p.features = append(bridgeNeighbours(set), macSwitch{})
+		p.mode, p.forward, p.filtered = "vlan", tableReach, tableSwitch
+		p.features = append(bridgeNeighbours(set), reach{next: tableTrack}, macSwitch{})
 	case set.Encap == VLAN:
 		p.mode, p.forward, p.filtered = "vlrouter", tableRoute, tableHop
 		p.features = []feature{
-			classifier{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}, uplinkRouter{}, external{},
+			classifier{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}, reach{next: tableExternal}, uplinkRouter{}, external{},
 		}
 	default:
 		return nil, errs.New(errs.Invalid, "encapsulation %d is unknown: expected vlan or vxlan", set.Encap)

@@ -104,6 +104,7 @@ func TestGoldenFlows(t *testing.T) {
 	rd := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, DNS: names})
 	vd := newPipeline(t, Settings{Encap: VLAN, Round: 1, DNS: names})
 	g := guardedBridges(t)["vrouter"].p
+	rh := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, Host: testAccess})
 	open := newPipeline(t, Settings{Encap: VXLAN, TunnelPort: testTunnelPort, Round: 1, AllowSpoofing: true})
 	for _, c := range []struct {
 		name  string
@@ -114,6 +115,8 @@ func TestGoldenFlows(t *testing.T) {
 		{"vrouter_network", r, r.Network(vxNet1)},
 		{"vrouter_network_without_ipv6", r, r.Network(vxNet2)},
 		{"vrouter_peer", r, r.Peer(addr("192.168.60.11"))},
+		{"vlan_reach", v, v.Reach(testControl)},
+		{"vrouter_reach", rh, rh.Reach(testControl)},
 		{"vrouter_endpoint_local", r, r.Endpoint(local1)},
 		{"vrouter_endpoint_remote", r, r.Endpoint(remote1)},
 		{"vrouter_endpoint_qos", r, r.Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46}))},

@@ -37,6 +37,7 @@ const (
 	tableServiceBack
 	tableServiceOut
 	tableRoute
+	tableReach
 	tableExternal
 	tableTrack
 	tableGuard
@@ -68,7 +69,7 @@ var tableNames = [numTables]string{
 	"classify", "tunnel", "tunnel-net", "uplink", "host-in", "host-check", "host-track", "host-deliver",
 	"source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
 	"service", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count", "service-mixed", "service-direct", "service-port",
-	"service-back", "service-out", "route", "external", "track",
+	"service-back", "service-out", "route", "reach", "external", "track",
 	"guard", "state", "guard-out", "allow-out", "guard-in", "allow-in", "group-source", "group-dest", "policy", "deny",
 	"reject", "reject-back", "reject-out", "service-reply", "hop", "deliver", "uplink-out", "mac", "switch", "host-out", "host-own", "host-emit",
 }

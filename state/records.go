@@ -82,7 +82,10 @@ type Host struct {
 	ID     string `json:"id"`     // the host label
 	VtepIP string `json:"vtepIP"` // tunnel address
 	CtrlIP string `json:"ctrlIP"`
-	MTU    int    `json:"mtu,omitempty"` // bytes that fit through its tunnels; 0: it has not said
+	// Addresses are all that the host has on its links, these two among them: there, other
+	// hosts keep their containers from the control plane.
+	Addresses []string `json:"addresses,omitempty"`
+	MTU       int      `json:"mtu,omitempty"` // bytes that fit through its tunnels; 0: it has not said
 	// Node is the name of the host's Node; empty when it is no part of a cluster of
 	// Kubernetes, or the cluster has not been seen to have that Node.
 	Node string `json:"node,omitempty"`

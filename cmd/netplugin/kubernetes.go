@@ -126,6 +126,18 @@ type kubernetes struct {
 	log      logrus.FieldLogger
 }
 
+// apiServer is the URL of the API server; "" when there is none.
+func (o *options) apiServer() (string, error) {
+	if !o.runsCNI() {
+		return "", nil
+	}
+	cfg, err := kubeapi.Load(o.kube.config)
+	if err != nil || cfg == nil {
+		return "", err
+	}
+	return cfg.Host, nil
+}
+
 func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubernetes, error) {
 	if !o.runsCNI() {
 		return nil, nil

@@ -25,6 +25,7 @@ type options struct {
 	names   nameOptions
 	kube    kubeOptions
 	mesos   mesosOptions
+	reach   reachOptions
 
 	host, vtep, vtepNetwork      string
 	ctrl, uplinkList             string
@@ -51,7 +52,7 @@ func command() *cli.Command {
 	return &cli.Command{
 		Name:  "netplugin",
 		Usage: "Contiv's agent: networks and endpoints of one host",
-		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.flags(), o.docker.flags(), o.names.flags(), o.kube.flags(), o.mesos.flags()),
+		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.flags(), o.reach.flags(), o.docker.flags(), o.names.flags(), o.kube.flags(), o.mesos.flags()),
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			log, err := o.log.Open("netplugin", os.Stderr)
 			if err != nil {
@@ -163,6 +164,9 @@ func (o *options) validate(ctx context.Context, _ *cli.Command) error {
 		return err
 	}
 	if err := o.kube.validate(); err != nil {
+		return err
+	}
+	if _, err := o.containerReach(""); err != nil {
 		return err
 	}
 	if o.network.NetMode == "vlan" && len(o.uplinks) == 0 {

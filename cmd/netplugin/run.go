@@ -42,7 +42,16 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if err != nil {
 		return err
 	}
+	apiServer, err := o.apiServer()
+	if err != nil {
+		return err
+	}
+	reach, err := o.containerReach(apiServer)
+	if err != nil {
+		return err
+	}
 	ovs := ovsd.Config{
+		ControlPorts: reach.closed, TunnelPorts: reach.tunnels,
 		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort),
 		Uplinks: o.uplinks, Takeover: o.takeover, AllowSpoofing: o.allowSpoofing, Guards: o.guards(), Log: log.WithField("part", "ovs"),
 	}
@@ -66,7 +75,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 			}
 			kube.Apply(b)
 		},
-		OnPeers: func(peers map[string]netip.Addr) { driver.SetPeers(values(peers)) },
+		Addresses: localAddresses, OnHosts: hostsTo(driver, o.host),
 	})
 	master := cluster.NewMaster()
 
@@ -116,6 +125,11 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		g.Go(func() error { return names.Run(ctx) })
 	}
 	g.Go(func() error { return ag.Run(ctx) })
+	g.Go(func() error { return followAddresses(ctx, ag, log) })
+	g.Go(func() error {
+		reach.learn(ctx, store, driver)
+		return nil
+	})
 	g.Go(func() error {
 		shrink(ctx, ag, log)
 		return nil
@@ -238,12 +252,4 @@ func ended(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
-}
-
-func values(m map[string]netip.Addr) []netip.Addr {
-	out := make([]netip.Addr, 0, len(m))
-	for _, v := range m {
-		out = append(out, v)
-	}
-	return out
 }

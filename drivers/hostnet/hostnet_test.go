@@ -38,6 +38,11 @@ var (
 			{From: netip.MustParsePrefix("fd00:1::/64"), Inside: []string{"h0", "h1"}},
 		},
 		Guarded: []string{"h0", "h1"}, Own: []netip.Addr{netip.MustParseAddr("172.19.255.254"), netip.MustParseAddr("fd00:1::fffe")},
+		Deaf: []string{"port*"},
+		Closed: Closed{
+			Ports: []Ports{{6, 2379, 2380}, {6, 9090, 9090}, {17, 8301, 8301}},
+			Hosts: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"), netip.MustParseAddr("2001:db8::2")}, Tunnels: []uint16{4789},
+		},
 		World4: true, Outside: []netip.Addr{netip.MustParseAddr("192.0.2.1")},
 	}
 	second = Plan{
@@ -188,6 +193,17 @@ func TestRuleTexts(t *testing.T) {
 		`forward oifname "h0" ct status dnat accept`, `forward oifname "h0" ct state new drop`,
 		`forward oifname "h1" ip saddr 172.19.255.254 drop`, `forward oifname "h1" ip6 saddr fd00:1::fffe drop`,
 		`forward oifname "h1" ct status dnat accept`, `forward oifname "h1" ct state new drop`,
+		`forward iifname { "h0", "h1" } ct direction reply accept`,
+		`forward iifname { "h0", "h1" } ip daddr { 192.0.2.1, 192.0.2.2 } tcp dport { 2379-2380, 9090 } drop`,
+		`forward iifname { "h0", "h1" } ip6 daddr { 2001:db8::2 } tcp dport { 2379-2380, 9090 } drop`,
+		`forward iifname { "h0", "h1" } udp dport { 4789 } drop`,
+		`forward iifname { "h0", "h1" } ip daddr { 192.0.2.1, 192.0.2.2 } udp dport { 8301 } drop`,
+		`forward iifname { "h0", "h1" } ip6 daddr { 2001:db8::2 } udp dport { 8301 } drop`,
+		`input iifname { "h0", "h1" } ct direction reply accept`,
+		`input iifname { "h0", "h1" } tcp dport { 2379-2380, 9090 } drop`,
+		`input iifname { "h0", "h1" } udp dport { 4789 } drop`,
+		`input iifname { "h0", "h1" } udp dport { 8301 } drop`,
+		`prerouting iifname "port*" drop`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)

@@ -27,10 +27,29 @@ type Plan struct {
 	// Own are addresses that nobody but the host itself may send under into the links
 	// Guarded.
 	Own []netip.Addr
+	// Deaf names links by which the host itself takes nothing; a * at the end stands for
+	// anything. They are the switch's, and a userspace switch gets copies only.
+	Deaf []string
+	// Closed is what does not take connections from the links in Guarded.
+	Closed Closed
 	// World4 and World6: the host forwards between the links and everything else, which
 	// is beyond its default routes and the links with the addresses Outside.
 	World4, World6 bool
 	Outside        []netip.Addr
+}
+
+// Closed are ports of this host, and of others.
+type Closed struct {
+	Ports []Ports      // of all addresses of this host, and of Hosts
+	Hosts []netip.Addr // of other hosts, or of this one
+	// Tunnels are UDP ports, of everybody.
+	Tunnels []uint16
+}
+
+// Ports are those from Low to High of TCP (6) or UDP (17).
+type Ports struct {
+	Proto     uint8
+	Low, High uint16
 }
 
 // Link is a link that somebody else makes and removes.

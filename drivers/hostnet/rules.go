@@ -17,7 +17,11 @@ import (
 const (
 	postrouting = "postrouting"
 	forward     = "forward"
+	input       = "input"
+	prerouting  = "prerouting"
 )
+
+var chains = []string{postrouting, forward, input, prerouting}
 
 // rule is one rule in nftables' language (nft(8)).
 type rule struct{ chain, text string }
@@ -46,6 +50,9 @@ func (p Plan) rules() []rule {
 	for _, n := range p.NAT {
 		out = append(out, n.rule())
 	}
+	for _, link := range p.Deaf {
+		out = append(out, rule{prerouting, fmt.Sprintf("iifname %q drop", link)})
+	}
 	for _, link := range p.Guarded {
 		for _, a := range p.Own {
 			family := "ip"
@@ -58,6 +65,9 @@ func (p Plan) rules() []rule {
 			rule{forward, fmt.Sprintf("oifname %q ct status dnat accept", link)},
 			rule{forward, fmt.Sprintf("oifname %q ct state new drop", link)})
 	}
+	out = append(out, p.closedRules()...)
+	// As they are read back.
+	slices.SortStableFunc(out, func(a, b rule) int { return slices.Index(chains, a.chain) - slices.Index(chains, b.chain) })
 	return out
 }
 
@@ -106,6 +116,14 @@ func applyRules(ctx context.Context, want []rule) error {
 			Name: forward, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(knftables.ForwardHook),
 			Priority: knftables.PtrTo(knftables.FilterPriority),
 		})
+		tx.Add(&knftables.Chain{
+			Name: input, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(knftables.InputHook),
+			Priority: knftables.PtrTo(knftables.FilterPriority),
+		})
+		tx.Add(&knftables.Chain{
+			Name: prerouting, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(knftables.PreroutingHook),
+			Priority: knftables.PtrTo(knftables.RawPriority),
+		})
 		for i, r := range want {
 			tx.Add(&knftables.Rule{Chain: r.chain, Rule: r.text, Comment: &marks[i]})
 		}
@@ -118,7 +136,7 @@ func applyRules(ctx context.Context, want []rule) error {
 
 // currentRules lists the marks of the rules there are.
 func currentRules(ctx context.Context, nft knftables.Interface) (marks []string, exists bool, err error) {
-	for _, chain := range []string{postrouting, forward} {
+	for _, chain := range chains {
 		rules, err := nft.ListRules(ctx, chain)
 		if knftables.IsNotFound(err) {
 			continue

@@ -68,8 +68,12 @@ func (sysctls) forLink(name string) error {
 		set(v4+"forwarding", "1"),
 		set(v4+"rp_filter", "2"), // answers may take another way than questions
 		set(v4+"send_redirects", "0"),
+		set(v4+"accept_redirects", "0"),
+		set(v4+"accept_source_route", "0"),
 		set(v6+"disable_ipv6", "0"),
 		set(v6+"accept_ra", "0"),
+		set(v6+"accept_redirects", "0"),
+		set(v6+"accept_source_route", "0"),
 		set(v6+"force_forwarding", "1"),
 	)
 }

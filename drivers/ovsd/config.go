@@ -64,6 +64,10 @@ type Config struct {
 	// Takeover lets uplinks carry addresses and routes that the host needs: they move to a
 	// port of the switch, and back at Cleanup, or at a start without it.
 	Takeover bool
+	// ControlPorts are the ports of the control plane that containers do not reach on any
+	// host; TunnelPorts the UDP ports that they reach on no address outside.
+	ControlPorts []ofnet.PortRange
+	TunnelPorts  []uint16
 	// AllowSpoofing lets containers send under addresses that are not theirs.
 	AllowSpoofing bool
 	// Guards makes room for guards; without it they are not heeded.

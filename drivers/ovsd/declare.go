@@ -158,6 +158,7 @@ func (d *Driver) rebuild() {
 	d.refreshGuards()
 	d.refreshPolicies()
 	d.refreshServices()
+	d.refreshReach()
 	for _, s := range d.sides {
 		d.refreshHostPort(s)
 	}

@@ -46,7 +46,8 @@ type Driver struct {
 	reach     hostReach
 	uplinks   []ofnet.Uplink
 	peers     map[netip.Addr]struct{} // tunnel addresses of the other hosts
-	tunnelUp  bool // the tunnel port has its number
+	tunnelUp  bool                    // the tunnel port has its number
+	control   controlPlane
 	vrfs      vrfTable
 	floods    floods
 	announce  announcements

@@ -47,6 +47,7 @@ func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 			{Name: hostPortVLAN, MAC: h, MTU: d.sides[ofnet.VLAN].mtu(), NoARP: true},
 		},
 		Guarded: []string{hostPortVXLAN, hostPortVLAN},
+		Deaf:    []string{portPrefix + "*"},
 		World4:  routing || d.reach.cluster, World6: (routing || d.reach.cluster) && d.anyIPv6(), Outside: []netip.Addr{d.cfg.CtrlIP},
 	}
 	// The switch takes what is from these addresses for the host's own.
@@ -73,6 +74,7 @@ func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 	}
 	d.planCluster(&p, access, routing)
 	d.planContainers(&p, access)
+	d.planReach(&p)
 	return p, true
 }
 

@@ -14,11 +14,13 @@ import (
 func containerSide(ovsName string) string { return strings.Replace(ovsName, "vvport", "vport", 1) }
 
 // portName is the name of the switch's end of port n.
-func portName(n int) string { return "vvport" + strconv.Itoa(n) }
+func portName(n int) string { return portPrefix + strconv.Itoa(n) }
+
+const portPrefix = "vvport"
 
 // portNumber reads the number in a port's name.
 func portNumber(ovsName string) (int, bool) {
-	s, ok := strings.CutPrefix(ovsName, "vvport")
+	s, ok := strings.CutPrefix(ovsName, portPrefix)
 	if !ok {
 		return 0, false
 	}

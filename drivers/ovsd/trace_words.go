@@ -33,6 +33,7 @@ var traceWords = map[string]map[string]string{
 		"fixed": "no endpoint of the tenant has its destination: routes to the outside are looked through",
 		"miss":  "no endpoint of the tenant has its destination address",
 	},
+	"reach":      {"reach": "it is for a port of the control plane on a host, or for a tunnel outside: containers do not reach these"},
 	"external":   {"route": "route %s leads there", "fixed": "its destination is not routed", "miss": "no route leads to its destination"},
 	"track":      {"vrf": "tenant %s has rules"},
 	"state":      {"vrf": "it belongs to a connection that the rules admit", "fixed": "it answers a packet that the rules admitted"},

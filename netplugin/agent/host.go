@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -29,11 +30,21 @@ func (a *Agent) SetNode(name string) {
 	a.kickHost()
 }
 
+// HostChanged says that this host's addresses may have changed.
+func (a *Agent) HostChanged() { a.kickHost() }
+
 // hostRecord is what this host's record should be.
 func (a *Agent) hostRecord() state.Host {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return state.Host{ID: a.cfg.HostLabel, VtepIP: a.cfg.VTEP.String(), CtrlIP: a.cfg.CtrlIP.String(), MTU: a.cfg.MTU, Node: a.node}
+	rec := state.Host{ID: a.cfg.HostLabel, VtepIP: a.cfg.VTEP.String(), CtrlIP: a.cfg.CtrlIP.String(), MTU: a.cfg.MTU, Node: a.node}
+	if a.cfg.Addresses != nil {
+		for _, addr := range a.cfg.Addresses() {
+			rec.Addresses = append(rec.Addresses, addr.String())
+		}
+		slices.Sort(rec.Addresses)
+	}
+	return rec
 }
 
 // publishHost keeps this host's record as it should be. The record stays when the

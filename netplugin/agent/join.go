@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/sirupsen/logrus"
@@ -38,6 +39,7 @@ func (a *Agent) apply(batch objdb.Batch) {
 			applyEvent(a, ev, state.BgpRoot, a.setBgp, a.removeBgp)
 		}
 	}
+	a.tellHosts()
 	// Deletions before additions: an address may have moved from one endpoint to another.
 	for _, ev := range batch.Events {
 		if ev.Deleted && strings.HasPrefix(ev.KV.Key, state.EndpointRoot) {
@@ -182,20 +184,36 @@ func (a *Agent) setHost(rec state.Host) {
 	} else {
 		a.compareMTU(rec)
 	}
+	addrs := hostAddresses(rec)
+	if !slices.Equal(a.addresses[rec.ID], addrs) {
+		a.addresses[rec.ID], a.hostsNew = addrs, true
+	}
 	if a.hosts[rec.ID] == vtep {
 		return
 	}
-	a.hosts[rec.ID] = vtep
-	a.tellPeers()
+	a.hosts[rec.ID], a.hostsNew = vtep, true
 	for id := range a.byHost[rec.ID] {
 		a.declare(id)
 	}
 }
 
+// hostAddresses are all addresses that a host's record tells; what is no address is left
+// out.
+func hostAddresses(rec state.Host) []netip.Addr {
+	var out []netip.Addr
+	for _, s := range append([]string{rec.VtepIP, rec.CtrlIP}, rec.Addresses...) {
+		if addr, err := netip.ParseAddr(s); err == nil && !slices.Contains(out, addr.Unmap()) {
+			out = append(out, addr.Unmap())
+		}
+	}
+	return out
+}
+
 // removeHost forgets a host; its endpoints lose their tunnel address.
 func (a *Agent) removeHost(label string) {
 	delete(a.hosts, label)
-	a.tellPeers()
+	delete(a.addresses, label)
+	a.hostsNew = true
 	if label == a.cfg.HostLabel {
 		a.kickHost()
 	}

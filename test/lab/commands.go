@@ -101,7 +101,7 @@ func (h *Host) netpluginArgs() []string {
 	if c.Relay {
 		args = append(args, "--docker-plugin-socket", "/run/contiv/docker-plugin.sock")
 	}
-	return args
+	return append(args, c.AgentFlags...)
 }
 
 func (h *Host) etcdArgs() []string {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/test/lab/nsenter"
@@ -115,4 +117,31 @@ func (c cluster) waits(w *wire, content []byte, what string) {
 			c.t.Fatalf("%s has not arrived at %s", what, w.name)
 		}
 	}
+}
+
+// udpFrame is a frame with a datagram from port 1000.
+func udpFrame(srcMAC, dstMAC, src, dst string, port uint16, payload []byte) []byte {
+	udp := &layers.UDP{SrcPort: 1000, DstPort: layers.UDPPort(port)}
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.ParseIP(src).To4(), DstIP: net.ParseIP(dst).To4()}
+	if err := udp.SetNetworkLayerForChecksum(ip); err != nil {
+		panic(err)
+	}
+	return serialize(&layers.Ethernet{SrcMAC: hardware(srcMAC), DstMAC: hardware(dstMAC), EthernetType: layers.EthernetTypeIPv4}, ip, udp, gopacket.Payload(payload))
+}
+
+// serialize writes the layers of a frame, with lengths and checksums.
+func serialize(parts ...gopacket.SerializableLayer) []byte {
+	buf := gopacket.NewSerializeBuffer()
+	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, parts...); err != nil {
+		panic(err) // the test is wrong
+	}
+	return buf.Bytes()
+}
+
+func hardware(mac string) net.HardwareAddr {
+	a, err := net.ParseMAC(mac)
+	if err != nil {
+		panic(err)
+	}
+	return a
 }

@@ -1,6 +1,7 @@
 package systemtests
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -10,26 +11,17 @@ import (
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/test/lab"
 )
-
-// serialize writes the layers of a frame, with lengths and checksums.
-func serialize(parts ...gopacket.SerializableLayer) []byte {
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, parts...); err != nil {
-		panic(err) // the test is wrong
-	}
-	return buf.Bytes()
-}
 
 // vxlanDatagram is what is in the UDP datagram that carries a frame to a container: UDP
 // from an address of its network.
 func vxlanDatagram(vni uint32, to lab.Container, from string, payload []byte) []byte {
-	mac, err := net.ParseMAC(to.MAC)
-	if err != nil {
-		panic(err)
-	}
 	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.ParseIP(from).To4(), DstIP: net.ParseIP(to.IPv4).To4()}
 	udp := &layers.UDP{SrcPort: 1000, DstPort: 1000}
 	if err := udp.SetNetworkLayerForChecksum(ip); err != nil {
@@ -37,7 +29,7 @@ func vxlanDatagram(vni uint32, to lab.Container, from string, payload []byte) []
 	}
 	return serialize(
 		&layers.VXLAN{ValidIDFlag: true, VNI: vni},
-		&layers.Ethernet{SrcMAC: net.HardwareAddr{0, 0, 0x11, 0x11, 0x11, 0x11}, DstMAC: mac, EthernetType: layers.EthernetTypeIPv4},
+		&layers.Ethernet{SrcMAC: net.HardwareAddr{0, 0, 0x11, 0x11, 0x11, 0x11}, DstMAC: hardware(to.MAC), EthernetType: layers.EthernetTypeIPv4},
 		ip, udp, gopacket.Payload(payload),
 	)
 }
@@ -137,10 +129,8 @@ func TestForeignTunnelPackets(t *testing.T) {
 		if err := c.PowerOff(t.Context(), "host2"); err != nil {
 			t.Fatal(err)
 		}
-		c.eventually("the host is forgotten", func() error {
-			_, err := c.NetctlOutput(t.Context(), "endpoint", "gc", "--host", "host2")
-			return err
-		})
+		// As when it has never been there.
+		c.deleteKey(state.HostRoot + "host2")
 		c.becomes("host1", "! ovs-ofctl -O OpenFlow13 dump-flows "+vxlanBridge+" | grep tun_src=192.168.60.11")
 		before := c.metric("host1", foreignPackets)
 		if err := c.PowerOn(t.Context(), "host2"); err != nil {
@@ -152,4 +142,27 @@ func TestForeignTunnelPackets(t *testing.T) {
 			t.Errorf("%d packets of the new host were taken for foreign ones", n)
 		}
 	})
+}
+
+// deleteKey deletes a key of the embedded store, behind everybody's back.
+func (c cluster) deleteKey(key string) {
+	c.t.Helper()
+	h, err := c.Host("host1")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{"http://" + h.ControlIP() + ":2379"}, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			return h.Dial(ctx, "tcp", address)
+		})},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer client.Close()
+	resp, err := client.Delete(c.t.Context(), key)
+	if err != nil || resp.Deleted != 1 {
+		c.t.Fatalf("delete %s: %v, %v", key, resp, err)
+	}
 }

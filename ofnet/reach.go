@@ -1,0 +1,94 @@
+package ofnet
+
+import (
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// ControlPlane is what containers are kept from on their way out of the overlay.
+type ControlPlane struct {
+	Addrs []netip.Addr // of the hosts of the cluster
+	Ports []PortRange  // on these addresses
+	// Tunnels are the UDP ports of tunnels, on any address outside: what a container sends
+	// there arrives under its host's address, and would be taken for a frame of a network.
+	Tunnels []uint16
+}
+
+// reach keeps containers from the control plane where they meet the links of the hosts
+// without passing their own host: in VLANs. There addresses of hosts are known by number
+// only, and a network may be the very one that hosts are in.
+type reach struct {
+	noRows
+	next table
+}
+
+const reachConjunction = 1
+
+func (reach) id() uint8       { return featureReach }
+func (reach) tables() []table { return []table{tableReach} }
+
+func (f reach) fixed(p *Pipeline) []row {
+	return []row{{tableReach, prioMiss, of.NewMatch(), goTo(p.to(f.next))}}
+}
+
+// network lets containers of a bridged network have tunnels of their own among
+// themselves.
+func (f reach) network(p *Pipeline, n Network) []row {
+	if p.set.Routing {
+		return nil
+	}
+	var rows []row
+	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
+		if s.IsValid() {
+			m := of.NewMatch().Reg(regOrigin, originLocal).Reg(regSegment, n.Segment()).IPProto(of.ProtoUDP).Dst(s)
+			rows = append(rows, row{tableReach, prioGuard, m, goTo(p.to(f.next))})
+		}
+	}
+	return rows
+}
+
+// Reach returns the flows that keep containers from the control plane. What goes by way
+// of their host that must keep for itself, but for tunnels.
+func (p *Pipeline) Reach(c ControlPlane) Program {
+	local := of.NewMatch().Reg(regOrigin, originLocal)
+	var rows []row
+	if p.set.Host.enabled() {
+		rows = append(rows, tunnelPorts(tableHostEmit, prioDrop, local, c.Tunnels)...)
+	}
+	if p.set.Encap == VLAN {
+		rows = append(rows, tunnelPorts(tableReach, prioNormal, local, c.Tunnels)...)
+		rows = append(rows, c.conjunction(local)...)
+	}
+	return Program{Flows: dedupe(p.place(reach{}, "fixed", rows))}
+}
+
+func tunnelPorts(t table, priority uint16, m of.Match, ports []uint16) []row {
+	var rows []row
+	for _, port := range ports {
+		for _, family := range []of.Match{m.IP(), m.IPv6()} {
+			rows = append(rows, row{t, priority, family.IPProto(of.ProtoUDP).UDPDst(port), drop})
+		}
+	}
+	return rows
+}
+
+// conjunction drops what is for one of the ports at one of the addresses.
+func (c ControlPlane) conjunction(local of.Match) []row {
+	if len(c.Addrs) == 0 || len(c.Ports) == 0 {
+		return nil
+	}
+	rows := []row{{tableReach, prioDrop, local.ConjID(reachConjunction), drop}}
+	for _, a := range c.Addrs {
+		rows = append(rows, row{tableReach, prioDrop, local.Dst(host(a)), apply(of.NewActions().Conjunction(reachConjunction, 0, 2))})
+	}
+	for _, r := range c.Ports {
+		_, dst := portFields(r.Proto)
+		for _, family := range []of.Match{local.IP(), local.IPv6()} {
+			for _, port := range r.masked() {
+				rows = append(rows, row{tableReach, prioDrop, port.narrow(family.IPProto(r.Proto), dst), apply(of.NewActions().Conjunction(reachConjunction, 1, 2))})
+			}
+		}
+	}
+	return rows
+}
