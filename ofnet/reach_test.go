@@ -73,17 +73,9 @@ func TestTraceReach(t *testing.T) {
 	} {
 		t.Run(c.bridge+" "+c.name, func(t *testing.T) {
 			trace := sw.Trace(c.bridge, c.packet)
-			actions := lastActions(trace)
-			if got := actions != "drop" && actions != ""; got != c.leaves {
+			if got := strings.Contains(trace, "output:") || strings.Contains(trace, "NORMAL"); got != c.leaves {
 				t.Errorf("leaves %t, expected %t:\n%s", got, c.leaves, trace)
 			}
 		})
 	}
-}
-
-// lastActions are what a trace says is done with the packet in the end.
-func lastActions(trace string) string {
-	const mark = "Datapath actions: "
-	actions, _, _ := strings.Cut(trace[max(0, strings.LastIndex(trace, mark)):], "\n")
-	return strings.TrimPrefix(actions, mark)
 }
