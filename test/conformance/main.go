@@ -17,6 +17,9 @@ import (
 	"github.com/contiv/netplugin/test/lab"
 )
 
+// nodes is how many the cluster has: some specs need three.
+const nodes = 3
+
 // options of the command.
 type options struct {
 	bin, dir, results, document string
@@ -89,7 +92,7 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	if o.focus == "" {
-		if err := write(o.document, report{lab.KubeVersion, suites, results}); err != nil {
+		if err := write(o.document, report{lab.KubeVersion, nodes, suites, results}); err != nil {
 			return err
 		}
 	}
@@ -110,7 +113,7 @@ func (r *runner) up(ctx context.Context, o options) (down func() error, err erro
 		down = func() error { return errors.Join(lab.Down(context.WithoutCancel(ctx), o.dir), untie()) }
 	}
 	r.Lab, err = lab.Up(ctx, lab.Config{
-		Dir: o.dir, Bin: o.bin, Hosts: 2, Kubernetes: true, ServiceProxy: lab.ProxyFull, ClusterDNS: true, Progress: os.Stdout,
+		Dir: o.dir, Bin: o.bin, Hosts: nodes, Kubernetes: true, ServiceProxy: lab.ProxyFull, ClusterDNS: true, Progress: os.Stdout,
 	})
 	if err != nil {
 		return down, err

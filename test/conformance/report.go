@@ -81,6 +81,7 @@ func firstLine(text string) string {
 // report is what docs/conformance.md says.
 type report struct {
 	Kubernetes string // its version
+	Nodes      int
 	Suites     suites
 	Results    []result
 }
@@ -106,13 +107,13 @@ func (r report) write(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, `# Conformance
 
-Written by `+"`make conformance`"+`: Kubernetes' own end-to-end tests of the network, of release %s, on a lab cluster of two nodes with
+Written by `+"`make conformance`"+`: Kubernetes' own end-to-end tests of the network, of release %s, on a lab cluster of %d nodes with
 `+"`--service-proxy full`"+` and without kube-proxy. What is run, and why a spec cannot run here, is in `+"`test/conformance/suites.yaml`"+`;
 reasons in quotes are the spec's own. No spec is tried twice.
 
 | suite | passed | failed | cannot run here |
 |---|---|---|---|
-`, r.Kubernetes)
+`, r.Kubernetes, r.Nodes)
 	row := func(name string, of []result) {
 		fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", name, count(of, passed), count(of, failed), count(of, notRun))
 	}

@@ -47,7 +47,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := (report{"1.2.3", s, results}).write(&b); err != nil {
+	if err := (report{"1.2.3", 3, s, results}).write(&b); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{

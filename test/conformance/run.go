@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,7 +67,7 @@ func (r runner) e2e(ctx context.Context, name string, args ...string) ([]result,
 	defer log.Close()
 	junit := filepath.Join(r.results, name+".xml")
 	ended := r.Hosts()[0].Run(ctx, lab.Stdio{Out: log, Err: log, Env: []string{"PATH=/opt/kubernetes/bin:/usr/sbin:/usr/bin:/sbin:/bin"}}, append([]string{
-		filepath.Join(r.tests, "e2e.test"), "--kubeconfig", "/etc/kubernetes/admin.kubeconfig", "--provider", "skeleton", "--num-nodes", "2",
+		filepath.Join(r.tests, "e2e.test"), "--kubeconfig", "/etc/kubernetes/admin.kubeconfig", "--provider", "skeleton", "--num-nodes", strconv.Itoa(len(r.Hosts())),
 		"--disable-log-dump", "--dump-logs-on-failure=false", "--ginkgo.no-color", "--ginkgo.timeout", "12h", "--ginkgo.junit-report", junit,
 	}, args...)...)
 	f, err := os.Open(junit)

@@ -49,6 +49,7 @@ func TestNetworkPolicies(t *testing.T) {
 			c.does(p)
 		})
 	}
+	p.run("random policies", randomPolicies)
 	p.run("nothing is left of policies", func(p probed) { p.check("everybody reaches everybody", p.questions(p.names()...), "") })
 }
 

@@ -253,7 +253,12 @@ func (p probed) observe(questions []question, patience time.Duration) []string {
 // ones for those that shall fail on a slow machine.
 func (p probed) check(what string, questions []question, rules string) {
 	p.t.Helper()
-	expected := parseRules(p.t, rules)
+	p.checkIf(what, questions, parseRules(p.t, rules).allows)
+}
+
+// checkIf is check with a function that says what is allowed.
+func (p probed) checkIf(what string, questions []question, allowed func(question) bool) {
+	p.t.Helper()
 	wait := 250 * time.Millisecond
 	p.eventually(what, func() (bool, string) {
 		answers := p.observe(questions, wait)
@@ -264,7 +269,7 @@ func (p probed) check(what string, questions []question, rules string) {
 		var wrong []string
 		for i, q := range questions {
 			want := ""
-			if expected.allows(q) {
+			if allowed(q) {
 				want = q.answer
 			}
 			if got := answers[i]; got != want {
