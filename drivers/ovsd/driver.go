@@ -35,6 +35,7 @@ type Driver struct {
 	sides map[ofnet.Encap]*side
 
 	numbers numbers
+	cache   *cache
 	host    *hostnet.Keeper
 	pushes  *prometheus.HistogramVec
 
@@ -99,6 +100,7 @@ func New(cfg Config) (*Driver, error) {
 		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg), groupTags: newGroupVLANs(),
 	}
 	d.numbers.reserved = map[int]bool{}
+	d.cache = newCache(d.cfg.runDir())
 	d.host = hostnet.New(hostnet.Config{Plan: d.hostPlan, Note: d.noteSetting, Log: cfg.Log})
 	d.db = ovsdb.New(ovsdb.Config{Target: cfg.OVSDB, Monitor: monitored(), OnChange: d.onChange, Log: cfg.Log})
 	d.addSide(ofnet.VXLAN, VXLANBridge)
@@ -394,7 +396,13 @@ func (d *Driver) Realised(ctx context.Context, endpointID string) error {
 		}
 		if known && attached && s != nil && d.tagged(endpointID) {
 			if owners, ok := d.guardOwners(endpointID); ok {
-				return settled(ctx, s.sw, owners)
+				if err := settled(ctx, s.sw, owners); err != nil {
+					return err
+				}
+				if err := d.cache.current(ctx); err != nil {
+					d.cfg.Log.WithError(err).Debug("the switch does not tell when its cache is current")
+				}
+				return nil
 			}
 		}
 		select {
