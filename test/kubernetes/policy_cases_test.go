@@ -233,9 +233,9 @@ var policyCases = []struct{ name, policies, expected string }{
 		 allow * x/* udp81`,
 	},
 	{
-		"a name means nothing without a pod",
+		"a name is that of each pod, whatever the rule says of peers",
 		policy("x", "p", "{podSelector: {}, policyTypes: [Egress], egress: [{ports: [{port: web}]}, {to: [{ipBlock: {cidr: 0.0.0.0/0}}], ports: [{port: web}]}]}"),
-		"deny x/* *",
+		"deny x/* *\nallow x/* */[ab] tcp80\nallow x/* */c tcp81",
 	},
 
 	// Several policies.
