@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,7 +26,7 @@ type options struct {
 	bin, dir, results, document string
 	focus                       string
 	together                    int
-	keep                        bool
+	keep, resume                bool
 }
 
 func main() {
@@ -37,6 +38,7 @@ func main() {
 	flag.StringVar(&o.focus, "focus", "", "run only specs that match this `expression`; nothing is written then")
 	flag.IntVar(&o.together, "together", 2, "how many specs run at a time")
 	flag.BoolVar(&o.keep, "keep", false, "use the lab that is in the directory if there is one, and leave it")
+	flag.BoolVar(&o.resume, "resume", false, "go on with a run that was interrupted: what its reports tell is not run again")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := run(ctx, o)
@@ -63,8 +65,10 @@ func run(ctx context.Context, o options) (err error) {
 	if o.results, err = filepath.Abs(o.results); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(o.results); err != nil {
-		return err
+	if !o.resume {
+		if err := os.RemoveAll(o.results); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(o.results, 0o755); err != nil {
 		return err
@@ -81,12 +85,20 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d specs; logs are in %s\n", len(specs), o.results)
+	earlier, err := r.earlier(specs)
+	if err != nil {
+		return err
+	}
+	specs = slices.DeleteFunc(specs, func(spec string) bool {
+		return slices.ContainsFunc(earlier, func(res result) bool { return res.Spec == spec })
+	})
+	fmt.Printf("%d specs, besides %d of an earlier run; logs are in %s\n", len(specs), len(earlier), o.results)
 	began, done := time.Now(), 0
 	results, err := r.run(ctx, specs, o.together, func(res result) {
 		done++
 		fmt.Printf("%4d %s  %-15s %s %s\n", done, time.Since(began).Round(time.Second), res.Outcome, res.Spec, res.Why)
 	})
+	results = append(earlier, results...)
 	fmt.Printf("%d passed, %d failed, %d cannot run here\n", count(results, passed), count(results, failed), count(results, notRun))
 	if err != nil {
 		return err

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -84,5 +86,20 @@ func TestSuites(t *testing.T) {
 		if _, err := parseSuites([]byte(text)); err == nil {
 			t.Errorf("%s is taken", text)
 		}
+	}
+}
+
+// TestResume: a run that goes on takes over what reports tell of its specs, once.
+func TestResume(t *testing.T) {
+	r := runner{results: t.TempDir()}
+	for _, name := range []string{"batch-001.xml", "batch-002.xml", "list.xml"} {
+		if err := os.WriteFile(filepath.Join(r.results, name), []byte(junitReport), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := r.earlier([]string{"[sig-network] Services should b", "[sig-network] Services should c", "[sig-network] DNS should f"})
+	want := []result{{"[sig-network] Services should c", notRun, `"Requires at least 3 nodes"`}, {"[sig-network] DNS should f", failed, "test panicked"}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v; expected %+v", got, err, want)
 	}
 }

@@ -97,6 +97,40 @@ func (r runner) list(ctx context.Context, focus *regexp.Regexp) ([]string, error
 	return slices.Compact(specs), nil
 }
 
+// earlier returns what the reports in the directory tell about specs.
+func (r runner) earlier(specs []string) ([]result, error) {
+	reports, err := filepath.Glob(filepath.Join(r.results, "batch-*.xml"))
+	if err != nil {
+		return nil, err
+	}
+	var all []result
+	for _, path := range reports {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		got, err := readJUnit(f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, res := range got {
+			known := slices.ContainsFunc(all, func(o result) bool { return o.Spec == res.Spec })
+			if slices.Contains(specs, res.Spec) && !known {
+				all = append(all, quoted(res))
+			}
+		}
+	}
+	return all, nil
+}
+
+// quoted marks the reason for which a spec has not run as its own.
+func quoted(res result) result {
+	if res.Outcome == notRun {
+		res.Why = fmt.Sprintf("%q", res.Why)
+	}
+	return res
+}
+
 // batch bounds the specs of one e2e.test, after which there is a report.
 const batch = 4
 
@@ -115,7 +149,11 @@ func (r runner) run(ctx context.Context, specs []string, together int, tell func
 			others = append(others, spec)
 		}
 	}
-	number := 0
+	before, err := filepath.Glob(filepath.Join(r.results, "batch-*.log"))
+	if err != nil {
+		return nil, err
+	}
+	number := len(before) // of an earlier run
 	var failures error
 	for _, turn := range []struct {
 		specs    []string
@@ -156,13 +194,13 @@ func (r runner) run(ctx context.Context, specs []string, together int, tell func
 // some runs these specs one after the other. One that the report knows nothing of has
 // failed, as has all that is wrong around them.
 func (r runner) some(ctx context.Context, name string, specs []string) ([]result, error) {
-	quoted := make([]string, len(specs))
+	names := make([]string, len(specs))
 	for i, spec := range specs {
-		quoted[i] = regexp.QuoteMeta(spec)
+		names[i] = regexp.QuoteMeta(spec)
 	}
 	began := time.Now()
 	// Before the name stands that of the whole suite.
-	got, err := r.e2e(ctx, name, "--ginkgo.focus", "("+strings.Join(quoted, "|")+")$")
+	got, err := r.e2e(ctx, name, "--ginkgo.focus", "("+strings.Join(names, "|")+")$")
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -175,10 +213,7 @@ func (r runner) some(ctx context.Context, name string, specs []string) ([]result
 			around = res.Spec + ": " + res.Why
 			continue
 		}
-		if res.Outcome == notRun {
-			res.Why = fmt.Sprintf("%q", res.Why)
-		}
-		out = append(out, res)
+		out = append(out, quoted(res))
 	}
 	if err != nil {
 		around = err.Error()
