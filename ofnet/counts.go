@@ -10,16 +10,17 @@ import (
 
 // Reasons of drops that are not tables: what a meter does not let through.
 const (
-	DropRate     = "rate"        // beyond the rate of the endpoint's group
-	DropQueries  = "dns-rate"    // beyond what a container may ask the name server
-	DropRefusals = "reject-rate" // beyond what the agent answers on behalf of the unwanted
+	DropRate     = "rate"            // beyond the rate of the endpoint's group
+	DropQueries  = "dns-rate"        // beyond what a container may ask the name server
+	DropRefusals = "reject-rate"     // beyond what the agent answers on behalf of the unwanted
+	DropOpenings = "connection-rate" // beyond the connections that a container may begin
 )
 
 // Drops counts the packets that the bridge has dropped since the flows that did it were
 // made, by reason: the name of the table where a packet ended, as Pipeline.Tables gives
 // them, or one of the above.
 func (s *Switch) Drops(ctx context.Context, tables []string) (map[string]uint64, error) {
-	drops := map[string]uint64{DropRate: 0, DropQueries: 0, DropRefusals: 0}
+	drops := map[string]uint64{DropRate: 0, DropQueries: 0, DropRefusals: 0, DropOpenings: 0}
 	for _, object := range []string{"miss", "fixed"} {
 		const objectBits = 1<<32 - 1
 		err := s.Counters(ctx, cookie(0, 0, object)&objectBits, objectBits|cookieLearned, func(f of.FlowStats) {
@@ -40,7 +41,9 @@ func (s *Switch) Drops(ctx context.Context, tables []string) (map[string]uint64,
 		switch {
 		case m.ID > lastMeter:
 			continue
-		case m.ID == rejectMeter:
+		case m.ID >= firstConnectionMeter && m.ID < firstConnectionMeter+portMeters:
+			reason = DropOpenings
+		case m.ID == rejectMeter, m.ID >= firstAgentMeter && m.ID < firstAgentMeter+portMeters:
 			reason = DropRefusals
 		case m.ID >= firstDNSMeter && m.ID < firstDNSMeter+dnsMeters:
 			reason = DropQueries

@@ -66,6 +66,7 @@ const (
 	featureAffinity // learned: the provider a client is to get again
 	featureHost
 	featureGuard
+	featureFair
 	featureMixed // learned: a client of a provider has come to it through a service
 	featureTunnel
 	featureReach

@@ -35,7 +35,7 @@ func (h HostAccess) answers() []netip.Addr { return append(h.addrs(), h.Pass4, h
 //	host-track    what the host begins is let in, and so its answers
 //	host-deliver  to the container; in routed VXLANs after what service-reply makes of it
 //	host-out      to the host, under the container's private address (world only)
-//	host-own      to the host under the container's own address: remember what nothing translates
+//	host-new      what begins a connection is remembered: translated, or as it is
 //	host-emit     out of the host's port, or back to another host that has asked
 //
 // The host's own connections are not subject to policy, as those of nobody are who
@@ -75,7 +75,7 @@ func (hostAccess) id() uint8 { return featureHost }
 func (f hostAccess) tables() []table {
 	t := []table{tableHostIn, tableHostCheck, tableHostTrack, tableHostDeliver, tableHostEmit}
 	if f.world {
-		t = append(t, tableHostOut, tableHostOwn)
+		t = append(t, tableHostOut, tableHostNew)
 	}
 	return t
 }
@@ -112,13 +112,7 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 		return rows
 	}
 	rows = append(rows, f.farFixed(p)...)
-	rows = append(rows, row{tableHostOwn, prioMiss, of.NewMatch(), goTo(p.to(tableHostEmit))})
-	for _, family := range families {
-		rows = append(rows, row{
-			tableHostOwn, prioNormal, family.CTState(trackedNew, trackedNew),
-			applyGoto(of.NewActions().CT(serviceCT(of.CT{Commit: true})), p.to(tableHostEmit)),
-		})
-	}
+	rows = append(rows, row{tableHostNew, prioMiss, of.NewMatch(), goTo(p.to(tableHostEmit))})
 	rows = append(rows, row{tableHop, prioGuard, of.NewMatch().Reg(regOrigin, originHost), goTo(p.to(tableDeliver))})
 	for _, s := range append([]netip.Prefix{p.set.Host.Subnet4, p.set.Host.Subnet6}, notRouted...) {
 		if s.IsValid() { // containers have no business with each other's private addresses
@@ -236,20 +230,18 @@ func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip
 	if own == private { // by chance; nothing is translated to what it is
 		in, out = of.NAT{}, of.NAT{}
 	}
-	from := of.NewMatch().InPort(e.Port)
+	from := of.NewMatch().InPort(e.Port).Src(host(own))
+	look := of.CT{Zone: zone, NAT: of.NAT{Kind: of.NATExisting}, Recirc: true, Table: p.to(tableHostNew)}
 	rows := []row{
 		{tableHostIn, prioNormal, of.NewMatch().Dst(host(private)), apply(arrived.CT(ct(in, next)))},
-		{tableHostOut, prioNormal, from.Src(host(own)), apply(of.NewActions().CT(ct(out, tableHostEmit)))},
+		{tableHostOut, prioNormal, from, apply(of.NewActions().CT(look))},
 	}
+	rows = append(rows, p.begin(tableHostNew, prioNormal, e, from, apply(of.NewActions().CT(ct(out, tableHostEmit))))...)
 	if direct {
 		// The host knows this endpoint by its own address: unless it has asked for the
 		// private one, it is to see that.
-		rows = append(rows,
-			row{tableHostIn, prioNormal, of.NewMatch().Dst(host(own)), apply(arrived.CT(ct(of.NAT{}, next)))},
-			row{
-				tableHostOut, prioGuard, from.Src(host(own)).Dst(host(hostAddr)),
-				apply(of.NewActions().SetReg(regZone, uint32(zone)).CT(of.CT{Zone: zone, NAT: of.NAT{Kind: of.NATExisting}, Recirc: true, Table: p.to(tableHostOwn)})),
-			})
+		rows = append(rows, row{tableHostIn, prioNormal, of.NewMatch().Dst(host(own)), apply(arrived.CT(ct(of.NAT{}, next)))})
+		rows = append(rows, p.begin(tableHostNew, prioDrop, e, from.Dst(host(hostAddr)), apply(of.NewActions().CT(ct(of.NAT{}, tableHostEmit))))...)
 	}
 	return rows
 }

@@ -29,7 +29,7 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	}
 	p.next, p.filtered = p.filtered, tableServiceReply
 	p.policy.byAddress = !set.Routing
-	p.features = append(p.features, p.policy, service{}, rejecter{})
+	p.features = append(p.features, p.policy, service{}, rejecter{}, fair{})
 	if set.Guards {
 		p.features = append(p.features, guards{})
 	}

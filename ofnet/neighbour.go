@@ -137,7 +137,7 @@ func (ndResponder) fixed(p *Pipeline) []row {
 func ndReplyRows(p *Pipeline) []row {
 	solicit := of.NewMatch().ICMPv6(icmpv6NeighborSolicit)
 	if p.set.NDByAgent {
-		return []row{{tableNDReply, prioNormal, solicit, apply(of.NewActions().OutputController(toAgent))}}
+		return []row{{tableNDReply, prioNormal, solicit, handOver(rejectMeter)}}
 	}
 	return []row{
 		{tableNDReply, prioNormal, solicit, applyGoto(of.NewActions().

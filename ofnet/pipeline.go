@@ -3,6 +3,7 @@ package ofnet
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	of "github.com/contiv/netplugin/libopenflow"
 )
@@ -23,6 +24,9 @@ type Settings struct {
 	Host HostAccess
 	// Guards makes room for endpoints that are held to AllowSets.
 	Guards bool
+	// ConnectionRate bounds the tracked connections that an endpoint of this host may begin
+	// per second; 0: it does not. Beyond it, their first packets are dropped.
+	ConnectionRate uint32
 	// DNS hands the agent what containers of this host ask name servers by UDP.
 	DNS DNSSettings
 }
@@ -99,7 +103,7 @@ func (p *Pipeline) Network(n Network) Program {
 func (p *Pipeline) Endpoint(e Endpoint) Program {
 	return Program{
 		Flows:  p.collect(e.ID, func(f feature) []row { return f.endpoint(p, e) }),
-		Meters: append(e.QoS.meters(e), p.set.DNS.meters(e)...),
+		Meters: slices.Concat(e.QoS.meters(e), p.set.DNS.meters(e), fair{}.meters(p.set, e)),
 	}
 }
 

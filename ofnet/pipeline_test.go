@@ -105,6 +105,7 @@ func TestGoldenFlows(t *testing.T) {
 	vd := newPipeline(t, Settings{Encap: VLAN, Round: 1, DNS: names})
 	g := guardedBridges(t)["vrouter"].p
 	rh := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, Host: testAccess})
+	rated := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, ConnectionRate: 5000, NDByAgent: true})
 	open := newPipeline(t, Settings{Encap: VXLAN, TunnelPort: testTunnelPort, Round: 1, AllowSpoofing: true})
 	for _, c := range []struct {
 		name  string
@@ -112,6 +113,8 @@ func TestGoldenFlows(t *testing.T) {
 		flows Program
 	}{
 		{"vrouter_fixed", r, r.Fixed()},
+		{"vrouter_rated_fixed", rated, rated.Fixed()},
+		{"vrouter_rated_endpoint", rated, rated.Endpoint(local1)},
 		{"vrouter_network", r, r.Network(vxNet1)},
 		{"vrouter_network_without_ipv6", r, r.Network(vxNet2)},
 		{"vrouter_peer", r, r.Peer(addr("192.168.60.11"))},

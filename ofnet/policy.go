@@ -216,7 +216,7 @@ func (f policy) vrf(p *Pipeline, v VRFPolicy) []row {
 
 // trackConnection looks the connection up.
 func trackConnection(p *Pipeline, a of.Actions) of.Instructions {
-	return apply(a.CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(tableState)}))
+	return apply(a.CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(p.afterTrack())}))
 }
 
 // rule gives a row for each family that the rule is about. Groups are numbers in

@@ -14,8 +14,8 @@ type rejecter struct{ noRows }
 func (rejecter) id() uint8       { return featureReject }
 func (rejecter) tables() []table { return []table{tableReject, tableRejectBack, tableRejectOut} }
 
-// rejectMeter bounds the packets that the agent has to answer, per second. Its number
-// is none of a port.
+// rejectMeter bounds the packets that the agent has to answer, per second, but for those of
+// endpoints of this host, each of which has a meter of its own (see fair).
 const (
 	rejectMeter = 0xffe0
 	rejectRate  = 200
@@ -25,7 +25,7 @@ const (
 )
 
 func (rejecter) fixed(p *Pipeline) []row {
-	tell := of.NewInstructions().Meter(rejectMeter).Apply(of.NewActions().OutputController(toAgent))
+	tell := handOver(rejectMeter)
 	rows := []row{{tableRejectOut, prioNormal, of.NewMatch(), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))}}
 	for _, family := range families {
 		rows = append(rows,
@@ -33,6 +33,16 @@ func (rejecter) fixed(p *Pipeline) []row {
 			row{tableRejectBack, prioNormal, family, translate(p, of.NewActions(), tableRejectOut)})
 	}
 	return rows
+}
+
+// endpoint gives an endpoint of this host a rate of its own. The agent knows what it is to
+// refuse by the feature in the flow's cookie.
+func (rejecter) endpoint(_ *Pipeline, e Endpoint) []row {
+	if !e.Local() {
+		return nil
+	}
+	from, tell := of.NewMatch().InPort(e.Port), handOver(agentMeter(e.Port))
+	return []row{{tableReject, prioGuard, from.IP(), tell}, {tableReject, prioGuard, from.IPv6(), tell}}
 }
 
 func (rejecter) meters() []of.Meter {

@@ -37,7 +37,7 @@ func vipRows(p *Pipeline, vrf uint16, vip netip.Addr) []row {
 	}
 	return []row{
 		resolve,
-		{tableService, prioGeneral + 1, m.IPProto(ip.icmp).Dst(host(vip)), translate(p, a, tableServiceState)},
+		{tableService, prioGeneral + 1, m.IPProto(ip.icmp).Dst(host(vip)), translate(p, a, p.afterService())},
 		// No port of the service: perhaps what a container that is its own provider
 		// answers itself, to whom it seems that the service has asked.
 		{tableService, prioGeneral, m.Dst(host(vip)), translate(p, a.MoveField(ip.src, ip.dst), tableServiceBack)},
@@ -56,7 +56,7 @@ func seatRows(p *Pipeline, s Service, seat Seat) (rows []row, groups []of.Group)
 	}
 	add(tableService, prioNormal,
 		of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(seat.Proto).Dst(host(seat.Addr.Addr())).With(dst.Is(uint64(seat.Addr.Port()))),
-		translate(p, of.NewActions().SetReg(regService, seat.Number).SetField(ip.vip.IsAddr(seat.Addr.Addr())), tableServiceState))
+		translate(p, of.NewActions().SetReg(regService, seat.Number).SetField(ip.vip.IsAddr(seat.Addr.Addr())), p.afterService()))
 
 	numbers := numberProviders(seat.Providers)
 	var open []uint32 // the numbers of those that take connections
@@ -67,7 +67,7 @@ func seatRows(p *Pipeline, s Service, seat Seat) (rows []row, groups []of.Group)
 			applyGoto(count.Learn(mixed(p, ip, seat.Proto)), p.to(tableServiceOut)))
 		reply := of.NewMatch().Reg(regVRF, uint32(s.VRF)).Src(host(v.Addr.Addr()))
 		straight := of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(seat.Proto).Dst(host(v.Addr.Addr())).With(dst.Is(port))
-		add(tableService, prioGeneral+2, straight, translate(p, of.NewActions(), tableServiceState))
+		add(tableService, prioGeneral+2, straight, translate(p, of.NewActions(), p.afterService()))
 		add(tableServiceReply, prioNormal, reply.IPProto(seat.Proto).With(src.Is(port)), translate(p, count, p.next))
 		add(tableServiceReply, prioNormal, reply.IPProto(ip.icmp), translate(p, of.NewActions(), p.next))
 		if v.Draining {

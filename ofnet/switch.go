@@ -26,6 +26,8 @@ type SwitchConfig struct {
 	// Pushed, if set, is told how many changes have been sent together, and how long the
 	// bridge took to carry them out. It must not block.
 	Pushed func(changes int, took time.Duration)
+	// Connected, if set, is told of every channel. It must not block.
+	Connected func()
 	// Dial opens the OpenFlow channel; nil for the real one.
 	Dial func(ctx context.Context, target string) (Channel, error)
 }
@@ -210,6 +212,9 @@ func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool
 	s.broadcast()
 	s.mu.Unlock()
 	log.WithField("differences", differences).Info("OpenFlow channel up")
+	if s.cfg.Connected != nil {
+		s.cfg.Connected()
+	}
 	if lost {
 		log.WithField("restarts", s.Status().Restarts).Warn("ovs-vswitchd has restarted and lost all flows; programming them again")
 	}

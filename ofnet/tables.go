@@ -24,6 +24,7 @@ const (
 	tableDNS
 	tableDNSServe
 	tableService
+	tableServiceNew
 	tableServiceState
 	tableServiceAffinity
 	tableServiceSelect
@@ -41,6 +42,7 @@ const (
 	tableExternal
 	tableTrack
 	tableGuard
+	tableStateNew
 	tableState
 	tableGuardOut
 	tableAllowOut
@@ -60,7 +62,7 @@ const (
 	tableMAC
 	tableSwitch
 	tableHostOut
-	tableHostOwn
+	tableHostNew
 	tableHostEmit
 	numTables
 )
@@ -68,10 +70,10 @@ const (
 var tableNames = [numTables]string{
 	"classify", "tunnel", "tunnel-net", "uplink", "host-in", "host-check", "host-track", "host-deliver",
 	"source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
-	"service", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count", "service-mixed", "service-direct", "service-port",
+	"service", "service-new", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count", "service-mixed", "service-direct", "service-port",
 	"service-back", "service-out", "route", "reach", "external", "track",
-	"guard", "state", "guard-out", "allow-out", "guard-in", "allow-in", "group-source", "group-dest", "policy", "deny",
-	"reject", "reject-back", "reject-out", "service-reply", "hop", "deliver", "uplink-out", "mac", "switch", "host-out", "host-own", "host-emit",
+	"guard", "state-new", "state", "guard-out", "allow-out", "guard-in", "allow-in", "group-source", "group-dest", "policy", "deny",
+	"reject", "reject-back", "reject-out", "service-reply", "hop", "deliver", "uplink-out", "mac", "switch", "host-out", "host-new", "host-emit",
 }
 
 func (t table) String() string { return tableNames[t] }

@@ -84,6 +84,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 			"fixed": vrouter(t).Fixed(), "svc": vrouter(t).Service(webService(vxNet1, 0)), "sticky": vrouter(t).Service(renumbered(webService(vxOther, 3*time.Hour))),
 		}},
 		{"guarded", guardedFlows(t)},
+		{"rated", routedFlows(newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, ConnectionRate: 5000, NDByAgent: true}))},
 		{"limited", map[string]Program{
 			"fixed": vrouter(t).Fixed(), "a": vrouter(t).Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46})),
 			"b": vrouter(t).Endpoint(limited(local2, QoS{Rate: 1000})), "c": vrouter(t).Endpoint(limited(red, QoS{DSCP: 10})),

@@ -34,6 +34,8 @@ type options struct {
 	cniSocket                    string
 	allowSpoofing, takeover      bool
 
+	connectionRate, connectionLimit int
+
 	vtepIP, ctrlIP netip.Addr
 	uplinks        []string
 }
@@ -94,6 +96,14 @@ func (o *options) flags() []cli.Flag {
 		&cli.BoolFlag{
 			Name: "allow-spoofing", Destination: &o.allowSpoofing, Sources: env.Var("ALLOW_SPOOFING"),
 			Usage: "let containers send under addresses that are not theirs",
+		},
+		&cli.IntFlag{
+			Name: "connection-rate", Value: 5000, Destination: &o.connectionRate, Sources: env.Var("CONNECTION_RATE"),
+			Usage: "connections that a container may begin per `second`, where the switch tracks them; 0: as many as it can",
+		},
+		&cli.IntFlag{
+			Name: "connection-limit", Value: 400000, Destination: &o.connectionLimit, Sources: env.Var("CONNECTION_LIMIT"),
+			Usage: "`connections` that the switch tracks for a tenant, for rules, for services and for the way out each; 0: as many as it can",
 		},
 	}, o.hostFlags()...)
 }
@@ -159,6 +169,13 @@ func (o *options) validate(ctx context.Context, _ *cli.Command) error {
 	}
 	if err := o.validateHost(ctx); err != nil {
 		return err
+	}
+	const most = 1 << 24
+	if o.connectionRate < 0 || o.connectionRate > most {
+		return cliconf.Usagef("--connection-rate %d: expected 0 to %d", o.connectionRate, most)
+	}
+	if o.connectionLimit < 0 || o.connectionLimit > most {
+		return cliconf.Usagef("--connection-limit %d: expected 0 to %d", o.connectionLimit, most)
 	}
 	if err := o.names.validate(); err != nil {
 		return err

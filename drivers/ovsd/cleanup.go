@@ -55,6 +55,13 @@ func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) err
 	if err != nil {
 		return err
 	}
+	if !dryRun {
+		var v vrfTable
+		db.View(func(view ovsdb.View) { v = newVRFTable(); v.load(view) })
+		if err := liftLimits(ctx, cfg, slices.Collect(maps.Keys(v.names))); err != nil {
+			return err
+		}
+	}
 	for _, what := range noted.describe() {
 		say(what)
 	}

@@ -70,6 +70,9 @@ type Config struct {
 	TunnelPorts  []uint16
 	// AllowSpoofing lets containers send under addresses that are not theirs.
 	AllowSpoofing bool
+	// ConnectionRate bounds the tracked connections that a container may begin per second,
+	// ConnectionLimit those that the switch tracks for a tenant in each zone; 0: no bound.
+	ConnectionRate, ConnectionLimit uint32
 	// Guards makes room for guards; without it they are not heeded.
 	Guards bool
 	// NameServer is given what containers ask name servers; nil: they ask whom they will.

@@ -134,7 +134,7 @@ func (d *Driver) rebuild() {
 	for _, s := range d.sides {
 		s.pipeline, s.modeErr = ofnet.NewPipeline(ofnet.Settings{
 			Encap: s.encap, Routing: d.global.FwdMode == "routing", ARPFlood: d.global.ARPMode == "flood",
-			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, Guards: d.cfg.Guards, DNS: d.dnsSettings(), Host: d.withFar(d.hostAccess()),
+			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, Guards: d.cfg.Guards, DNS: d.dnsSettings(), ConnectionRate: d.cfg.ConnectionRate, Host: d.withFar(d.hostAccess()),
 		})
 		if s.pipeline == nil {
 			s.sw.RemoveAll()

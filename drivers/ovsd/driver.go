@@ -62,6 +62,7 @@ type Driver struct {
 	held      belongings    // of uplinks taken over; of those who make bridges alone
 	complete  bool          // everything has been declared
 	repair    chan struct{} // kicks keepBridges
+	limits    chan struct{} // kicks keepLimits
 	changed   chan struct{} // closed and replaced when endpoints or ports change
 	started   bool          // bridges exist, rounds are counted
 	startErr  error         // why not
@@ -96,7 +97,7 @@ func New(cfg Config) (*Driver, error) {
 	d := &Driver{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
 		ports: map[string]uint32{}, reach: newHostReach(), vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(), guards: newGuards(),
-		pushes: newPushHistogram(), changed: make(chan struct{}), repair: make(chan struct{}, 1),
+		pushes: newPushHistogram(), changed: make(chan struct{}), repair: make(chan struct{}, 1), limits: make(chan struct{}, 1),
 		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg), groupTags: newGroupVLANs(),
 	}
 	d.numbers.reserved = map[int]bool{}
@@ -113,7 +114,8 @@ func (d *Driver) addSide(encap ofnet.Encap, bridge string) {
 	took := d.pushes.WithLabelValues(bridge)
 	s.sw = ofnet.NewSwitch(ofnet.SwitchConfig{
 		Name: bridge, Target: d.cfg.mgmtTarget(bridge), Log: d.cfg.Log, DNS: d.query,
-		Pushed: func(_ int, t time.Duration) { took.Observe(t.Seconds()) },
+		Connected: d.wantLimits,
+		Pushed:    func(_ int, t time.Duration) { took.Observe(t.Seconds()) },
 	})
 	d.sides[encap] = s
 }
@@ -143,6 +145,7 @@ func (d *Driver) Run(ctx context.Context) error {
 			inner.Go(func() error { return s.sw.Run(ctx) })
 		}
 		inner.Go(func() error { return d.keepBridges(ctx) })
+		inner.Go(func() error { return d.keepLimits(ctx) })
 		inner.Go(func() error { return d.runAnnouncements(ctx) })
 		inner.Go(func() error { return d.serveStreams(ctx) })
 		inner.Go(func() error { return d.router.speaker.Run(ctx) })

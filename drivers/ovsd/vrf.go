@@ -49,6 +49,7 @@ func (d *Driver) vrf(tenant string) uint16 {
 	n := d.vrfs.number(tenant)
 	if d.vrfs.dirty {
 		d.wantRepair()
+		d.wantLimits()
 	}
 	return n
 }

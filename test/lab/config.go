@@ -17,17 +17,18 @@ const MaxHosts = 99
 
 // Config says what lab is wanted. The zero value of a field means its default.
 type Config struct {
-	Dir     string `json:"-"`       // where the lab keeps its files; must not hold anything else
-	Bin     string `json:"bin"`     // directory with the binaries of make build
-	Init    string `json:"init"`    // program that calls Play first; default Bin/contiv-lab
-	Hosts   int    `json:"hosts"`   // 1–99, default 3
-	Masters int    `json:"masters"` // hosts 1…Masters run netmaster; default 1
-	NetMode string `json:"netmode"` // vxlan (default) | vlan
-	FwdMode string `json:"fwdmode"` // routing | bridge; default routing with vxlan, bridge with vlan
-	Store   string `json:"store"`   // embedded (default): etcd in netmaster | etcd: Debian's | consul, both on the masters' hosts
-	Mode    string `json:"mode"`    // plugin mode of the daemons; default kubernetes, with an Engine docker
-	Docker  string `json:"docker"`  // Docker Engine of every host: none (default), 20 (the distribution's) or 28 (of scripts/dockerd)
-	DNS     string `json:"dns"`     // --dns of netplugin; default its own
+	Dir     string `json:"-"`             // where the lab keeps its files; must not hold anything else
+	Bin     string `json:"bin"`           // directory with the binaries of make build
+	Init    string `json:"init"`          // program that calls Play first; default Bin/contiv-lab
+	OVS     string `json:"ovs,omitempty"` // directory with the programs of another Open vSwitch (scripts/ovs); default the machine's
+	Hosts   int    `json:"hosts"`         // 1–99, default 3
+	Masters int    `json:"masters"`       // hosts 1…Masters run netmaster; default 1
+	NetMode string `json:"netmode"`       // vxlan (default) | vlan
+	FwdMode string `json:"fwdmode"`       // routing | bridge; default routing with vxlan, bridge with vlan
+	Store   string `json:"store"`         // embedded (default): etcd in netmaster | etcd: Debian's | consul, both on the masters' hosts
+	Mode    string `json:"mode"`          // plugin mode of the daemons; default kubernetes, with an Engine docker
+	Docker  string `json:"docker"`        // Docker Engine of every host: none (default), 20 (the distribution's) or 28 (of scripts/dockerd)
+	DNS     string `json:"dns"`           // --dns of netplugin; default its own
 	// Kubernetes makes the hosts nodes of a cluster, with its control plane on host1.
 	Kubernetes bool `json:"kubernetes,omitempty"`
 	// Containerd says which one the nodes of the cluster have, host by host: 1 (the

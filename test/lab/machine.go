@@ -95,6 +95,9 @@ func (l *Lab) hostConfig(h *Host) (hostinit.Config, error) {
 		return config, err
 	}
 	config.Binds = append(config.Binds, hostinit.Bind{Source: l.cfg.Bin, Target: "/opt/contiv/bin", ReadOnly: true})
+	if l.cfg.OVS != "" {
+		config.Binds = append(config.Binds, hostinit.Bind{Source: l.cfg.OVS, Target: hostinit.OVSDir, ReadOnly: true})
+	}
 	for _, dir := range privateDirs() {
 		source := h.file(dir)
 		if err := os.MkdirAll(source, 0o755); err != nil {

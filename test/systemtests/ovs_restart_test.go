@@ -67,6 +67,7 @@ func TestSwitchIsKilled(t *testing.T) {
 			}
 			return nil
 		})
+		c.limited("host1")
 		for _, to := range []lab.Container{near, far} {
 			c.reaches(a.Name, to.IPv4)
 			c.reaches(a.Name, to.IPv6)

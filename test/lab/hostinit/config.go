@@ -41,5 +41,8 @@ const (
 	NetnsDir   = "/run/netns"
 )
 
+// OVSDir holds the programs of Open vSwitch of a host that does not use the machine's.
+const OVSDir = "/opt/ovs/bin"
+
 // Path is where a host looks for programs.
-const Path = "/opt/contiv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+const Path = OVSDir + ":/opt/contiv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -21,6 +21,9 @@ import (
 // binEnv names the directory of binaries that were built already.
 const binEnv = "CONTIV_BIN"
 
+// ovsEnv names the directory of another Open vSwitch, which scripts/ovs prints.
+const ovsEnv = "CONTIV_OVS"
+
 // Up brings up a lab for a test, with the binaries of the source at hand, in a
 // directory of its own. When the test ends the lab is taken down, and the test fails
 // if anything is left of it. If the test has failed it shows what the daemons had to
@@ -36,6 +39,9 @@ func Up(t testing.TB, c lab.Config) *lab.Lab {
 // UpFrom is Up with the binaries of c.Bin.
 func UpFrom(t testing.TB, c lab.Config) *lab.Lab {
 	t.Helper()
+	if c.OVS == "" {
+		c.OVS = os.Getenv(ovsEnv)
+	}
 	if c.Dir == "" {
 		c.Dir = filepath.Join(t.TempDir(), "lab")
 	}

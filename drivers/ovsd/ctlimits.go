@@ -1,0 +1,189 @@
+package ovsd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/ofnet/appctl"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// Each tenant's connections on this host are tracked in zones of its own, and each zone
+// holds so many and no more: a tenant that opens connections without end uses up its own
+// room, not that of others. Open vSwitch keeps limits in memory; they are looked at
+// whenever it comes back, and when a tenant gets its number.
+
+// limitRetry is how long a switch that does not take limits is left alone.
+const limitRetry = 2 * time.Second
+
+// ctZones are the zones of the tenants with numbers.
+func (d *Driver) ctZones() []uint16 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var zones []uint16
+	for n := range d.vrfs.names {
+		zones = append(zones, ofnet.Zones(n)...)
+	}
+	slices.Sort(zones)
+	return zones
+}
+
+// keepLimits keeps the limits of zones as they should be until ctx ends.
+func (d *Driver) keepLimits(ctx context.Context) error {
+	said := ""
+	for ctx.Err() == nil {
+		again := make(<-chan time.Time)
+		err := d.applyLimits(ctx)
+		if err != nil && ctx.Err() == nil {
+			again = time.After(limitRetry)
+			if text := err.Error(); text != said {
+				said = text
+				d.cfg.Log.WithError(err).Warn("cannot limit the connections of tenants; retrying")
+			}
+		}
+		if err == nil {
+			said = ""
+		}
+		select {
+		case <-ctx.Done():
+		case <-d.limits:
+		case <-again:
+		}
+	}
+	return ctx.Err()
+}
+
+// wantLimits has the limits looked at.
+func (d *Driver) wantLimits() {
+	select {
+	case d.limits <- struct{}{}:
+	default:
+	}
+}
+
+func (d *Driver) applyLimits(ctx context.Context) error {
+	zones := d.ctZones()
+	if len(zones) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	l, err := findLimiter(ctx, d.cfg, d.kernelBridge(VXLANBridge))
+	if err != nil {
+		return err
+	}
+	want := map[uint16]uint32{}
+	for _, z := range zones {
+		want[z] = d.cfg.ConnectionLimit
+	}
+	have, err := l.read(ctx, zones)
+	if err != nil {
+		return err
+	}
+	return l.set(ctx, want, have)
+}
+
+// limiter speaks with ovs-vswitchd about the limits of one datapath.
+type limiter struct{ socket, datapath string }
+
+func findLimiter(ctx context.Context, cfg Config, kernel bool) (*limiter, error) {
+	dir := filepath.Dir(strings.TrimPrefix(cfg.mgmtTarget(VXLANBridge), "unix:"))
+	socket, err := appctl.Find(ctx, dir, "ovs-vswitchd")
+	if err != nil {
+		return nil, fmt.Errorf("limit connections: %w", err)
+	}
+	l := &limiter{socket: socket, datapath: "netdev@ovs-netdev"}
+	if kernel {
+		l.datapath = "system@ovs-system"
+	}
+	return l, nil
+}
+
+// zonesAtOnce keeps a command short.
+const zonesAtOnce = 200
+
+// read asks for the limits of zones; 0 is none.
+func (l *limiter) read(ctx context.Context, zones []uint16) (map[uint16]uint32, error) {
+	have := map[uint16]uint32{}
+	for some := range slices.Chunk(zones, zonesAtOnce) {
+		list := strings.ReplaceAll(strings.Trim(fmt.Sprint(some), "[]"), " ", ",")
+		out, err := appctl.Call(ctx, l.socket, "dpctl/ct-get-limits", l.datapath, "zone="+list)
+		if err != nil {
+			return nil, fmt.Errorf("read the limits of connections: %w", err)
+		}
+		for line := range strings.Lines(out) {
+			var zone uint16
+			var limit, count uint32
+			if n, _ := fmt.Sscanf(line, "zone=%d,limit=%d,count=%d", &zone, &limit, &count); n == 3 {
+				have[zone] = limit
+			}
+		}
+	}
+	return have, nil
+}
+
+// set sets the limits that differ; 0 takes a limit away.
+func (l *limiter) set(ctx context.Context, want, have map[uint16]uint32) error {
+	var limits, lifted []string
+	for _, z := range slices.Sorted(maps.Keys(want)) {
+		switch limit := want[z]; {
+		case limit == have[z]:
+		case limit == 0:
+			lifted = append(lifted, fmt.Sprint(z))
+		default:
+			limits = append(limits, fmt.Sprintf("zone=%d,limit=%d", z, limit))
+		}
+	}
+	for some := range slices.Chunk(limits, zonesAtOnce) {
+		if _, err := appctl.Call(ctx, l.socket, "dpctl/ct-set-limits", append([]string{l.datapath}, some...)...); err != nil {
+			return fmt.Errorf("limit connections: %w", err)
+		}
+	}
+	for some := range slices.Chunk(lifted, zonesAtOnce) {
+		if _, err := appctl.Call(ctx, l.socket, "dpctl/ct-del-limits", l.datapath, "zone="+strings.Join(some, ",")); err != nil {
+			return fmt.Errorf("lift the limits of connections: %w", err)
+		}
+	}
+	return nil
+}
+
+// liftLimits takes away what keepLimits has set for the tenants with these numbers. A
+// switch that does not run has none.
+func liftLimits(ctx context.Context, cfg Config, numbers []uint16) error {
+	want := map[uint16]uint32{}
+	var zones []uint16
+	for _, n := range numbers {
+		for _, z := range ofnet.Zones(n) {
+			zones, want[z] = append(zones, z), 0
+		}
+	}
+	if len(zones) == 0 {
+		return nil
+	}
+	var failed error
+	for _, kernel := range []bool{false, true} {
+		l, err := findLimiter(ctx, cfg, kernel)
+		if errs.Is(err, errs.Unavailable) || errs.Is(err, errs.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		have, err := l.read(ctx, zones)
+		if errs.Is(err, errs.Invalid) { // there is no such datapath
+			continue
+		}
+		failed = errors.Join(failed, err)
+		if err == nil {
+			failed = errors.Join(failed, l.set(ctx, want, have))
+		}
+	}
+	return failed
+}

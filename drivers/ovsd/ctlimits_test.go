@@ -1,0 +1,77 @@
+package ovsd
+
+import (
+	"context"
+	"maps"
+	"testing"
+
+	"github.com/contiv/netplugin/drivers/contract"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// TestInsideConnectionLimits: the zones of every tenant are limited, again when the switch
+// has forgotten it, and no more when they are lifted.
+func TestInsideConnectionLimits(t *testing.T) {
+	dir, ok := inside()
+	if !ok {
+		return
+	}
+	cfg := testConfig(dir)
+	cfg.ConnectionLimit = 1234
+	d, stop := runDriver(t, cfg)
+	d.SetGlobal(contract.Global)
+	d.SetNetwork(contract.Network)
+	other := contract.Network
+	other.ID, other.Tenant, other.Tag, other.VNI = "net1.other", "other", 99, 10099
+	d.SetNetwork(other)
+	d.Complete()
+	ready(t, d)
+	zones := d.ctZones()
+	if len(zones) < 6 {
+		t.Fatalf("zones %v, want three of each of two tenants", zones)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	l, err := findLimiter(ctx, cfg, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := func() map[uint16]uint32 {
+		t.Helper()
+		have, err := l.read(ctx, zones)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return have
+	}
+	all := func(limit uint32) func() bool {
+		want := map[uint16]uint32{}
+		for _, z := range zones {
+			want[z] = limit
+		}
+		return func() bool { return maps.Equal(limits(), want) }
+	}
+	eventually(t, all(1234))
+	none := map[uint16]uint32{}
+	for _, z := range ofnet.Zones(1) {
+		none[z] = 0
+	}
+	if err := l.set(ctx, none, limits()); err != nil {
+		t.Fatal(err)
+	}
+	d.wantLimits() // as every new channel does
+	eventually(t, all(1234))
+	stop()
+	if err := liftLimits(ctx, cfg, []uint16{1, 2}); err != nil {
+		t.Fatal(err)
+	}
+	if !all(0)() {
+		t.Errorf("after they were lifted: %v", limits())
+	}
+	if err := Cleanup(ctx, cfg, false, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := liftLimits(ctx, cfg, []uint16{1, 2}); err != nil {
+		t.Errorf("without a datapath: %v", err)
+	}
+}

@@ -1,0 +1,129 @@
+package ofnet
+
+import of "github.com/contiv/netplugin/libopenflow"
+
+// fair keeps a container of this host from using up what all containers share: room in
+// connection tracking, and the agent's time.
+//
+//	service-new  what begins a connection that has to do with a service, within the rate
+//	state-new    what begins a connection that is subject to rules, within the rate
+//
+// A packet that begins a connection counts once, where it is looked up first.
+type fair struct{ noRows }
+
+// Meters of endpoints, between those of queries and rejectMeter. Ports that share one are
+// portMeters apart.
+const (
+	firstConnectionMeter = firstDNSMeter + dnsMeters
+	portMeters           = 1000
+	firstAgentMeter      = firstConnectionMeter + portMeters
+)
+
+func connectionMeter(port uint32) uint32 { return firstConnectionMeter + port%portMeters }
+
+// agentMeter bounds what the agent is given on behalf of one port: what it is to refuse,
+// and neighbour discovery where the switch cannot answer that itself.
+func agentMeter(port uint32) uint32 { return firstAgentMeter + port%portMeters }
+
+// Of what the agent is given, a port's part per second.
+const (
+	agentRate  = 200
+	agentBurst = 200
+)
+
+func (fair) id() uint8 { return featureFair }
+
+func (fair) tables() []table { return []table{tableServiceNew, tableStateNew} }
+
+// afterService and afterTrack are where packets go that have been looked up.
+func (p *Pipeline) afterService() table {
+	if p.set.ConnectionRate == 0 {
+		return tableServiceState
+	}
+	return tableServiceNew
+}
+
+func (p *Pipeline) afterTrack() table {
+	if p.set.ConnectionRate == 0 {
+		return tableState
+	}
+	return tableStateNew
+}
+
+func (fair) fixed(p *Pipeline) []row {
+	if p.set.ConnectionRate == 0 {
+		return nil
+	}
+	return []row{
+		{tableServiceNew, prioMiss, of.NewMatch(), goTo(p.to(tableServiceState))},
+		{tableStateNew, prioMiss, of.NewMatch(), goTo(p.to(tableState))},
+	}
+}
+
+func (fair) endpoint(p *Pipeline, e Endpoint) []row {
+	if !e.Local() {
+		return nil
+	}
+	from := of.NewMatch().InPort(e.Port)
+	var rows []row
+	if p.set.NDByAgent && p.answersND() {
+		rows = append(rows, row{tableNDReply, prioGuard, from.ICMPv6(icmpv6NeighborSolicit), handOver(agentMeter(e.Port))})
+	}
+	if p.set.ConnectionRate == 0 {
+		return rows
+	}
+	begins := from.CTState(trackedNew, trackedNew)
+	rate := of.NewInstructions().Meter(connectionMeter(e.Port))
+	return append(rows,
+		row{tableServiceNew, prioNormal, begins, rate.Goto(p.to(tableServiceState))},
+		row{tableStateNew, prioNormal, begins.Reg(regZone, 0), rate.Apply(of.NewActions().SetReg(regZone, counted)).Goto(p.to(tableState))})
+}
+
+// begin gives the rows that let an endpoint's packets begin a connection in a table, within
+// its rate unless they have been counted.
+func (p *Pipeline) begin(t table, priority uint16, e Endpoint, m of.Match, do of.Instructions) []row {
+	m = m.CTState(trackedNew, trackedNew)
+	rows := []row{{t, priority, m, do}}
+	if p.set.ConnectionRate != 0 {
+		rate := of.NewInstructions().Meter(connectionMeter(e.Port)) + do
+		rows = append(rows, row{t, priority + 1, m.Reg(regZone, 0), rate})
+	}
+	return rows
+}
+
+// Zones are the conntrack zones that a VRF's connections on a host are in: those of rules,
+// of what is translated for the host and the outside, and of services.
+func Zones(vrf uint16) []uint16 { return []uint16{vrf, hostZone(vrf), ServiceZone(vrf)} }
+
+// handOver gives the agent a packet, within the rate of a meter.
+func handOver(meter uint32) of.Instructions {
+	return of.NewInstructions().Meter(meter).Apply(of.NewActions().OutputController(toAgent))
+}
+
+// counted, in regZone: no zone of a service, but the packet has been counted.
+const counted = 1
+
+// answersND reports whether the pipeline answers neighbour discovery.
+func (p *Pipeline) answersND() bool {
+	for _, f := range p.features {
+		for _, t := range f.tables() {
+			if t == tableNDReply {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// meters are those of an endpoint of this host.
+func (fair) meters(set Settings, e Endpoint) []of.Meter {
+	if !e.Local() {
+		return nil
+	}
+	const flags = of.MeterPktps | of.MeterBurst
+	meters := []of.Meter{{ID: agentMeter(e.Port), Flags: flags, Bands: of.NewBands().Drop(agentRate, agentBurst)}}
+	if r := set.ConnectionRate; r != 0 {
+		meters = append(meters, of.Meter{ID: connectionMeter(e.Port), Flags: flags, Bands: of.NewBands().Drop(r, r)})
+	}
+	return meters
+}
