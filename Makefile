@@ -18,7 +18,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image v2plugin test test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes containerd k8s-tests test-k8s conformance fmt install install-files clean help
+.PHONY: build image v2plugin test test-ovs test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes containerd k8s-tests test-k8s conformance fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -44,6 +44,11 @@ conformance: deps kubernetes k8s-tests build ## run Kubernetes' own end-to-end t
 
 test-long: kubernetes containerd test race fuzz ## the same, then the race detector, long tests and fuzzing
 
+test-ovs: build ## run the tests of the switch with the Open vSwitch of other releases of Debian
+	@for release in trixie sid; do ovs=$$(scripts/ovs $$release) || exit; echo "== $$release"; \
+		PATH=$$ovs:$$PATH $(GO) test -count=1 ./ofnet || exit; \
+		CONTIV_OVS=$$ovs $(GO) test -count=1 -timeout 30m -run 'TestExpired|TestOnePort|TestChurn|TestSwitchIsKilled|TestServices' ./test/systemtests || exit; done
+
 race: consul build ## run all tests with the race detector, long tests included
 	scripts/deps long
 	CGO_ENABLED=1 CONTIV_LONG=1 $(GO) run ./scripts/gotest -alone /test/ -race -p $(JOBS) -timeout 60m $(PACKAGES)
@@ -67,7 +72,7 @@ lint: ## vet, staticcheck, gofumpt, the project's own rules
 	$(GO) tool staticcheck -tags kubernetes ./test/kubernetes ./test/bench
 	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
-	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/deps scripts/fuzz scripts/version-flags .ci/run
+	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/ovs scripts/deps scripts/fuzz scripts/version-flags .ci/run
 	sh -n install/image/entrypoint
 
 deps: ## install the Debian packages that are missing
