@@ -37,6 +37,9 @@ func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
 		a = a.SetReg(regSrcGrp, e.Group)
 	}
 	from := of.NewMatch().InPort(e.Port)
+	if e.Encap == VLAN { // the port has its VLAN; a container must not choose one
+		from = from.VLANUntagged()
+	}
 	rows := []row{{tableClassify, prioNormal, from, e.QoS.sent(e).Apply(a).Goto(p.to(p.entry))}}
 	if e.QoS.DSCP != 0 {
 		a = a.SetField(of.FieldIPDSCP.Is(uint64(e.QoS.DSCP)))

@@ -9,6 +9,7 @@
 //
 //	classify   which port, network and VRF does the packet come from?
 //	tunnel     is it from a host of the cluster? which network is it of?  (VXLAN)
+//	frame      may a container send such a frame at all?
 //	source     does a container send under its own addresses?
 //	neighbour  is it ARP or neighbour discovery?
 //	arp, nd    answer for addresses that are known

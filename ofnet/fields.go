@@ -70,6 +70,7 @@ const (
 	featureMixed // learned: a client of a provider has come to it through a service
 	featureTunnel
 	featureReach
+	featureFrame
 )
 
 // A cookie is round (16 bits) | feature (8) | 7 zero bits | learned (1) | object (32). The round
@@ -110,6 +111,7 @@ const (
 	icmpv4EchoReply       = 0
 	icmpv4Redirect        = 5
 	icmpv4EchoRequest     = 8
+	icmpv4RouterAdvert    = 9 // RFC 1256
 	icmpv6EchoRequest     = 128
 	icmpv6EchoReply       = 129
 	icmpv6RouterSolicit   = 133
@@ -121,6 +123,7 @@ const (
 	icmpv6ListenerReport1 = 131
 	icmpv6ListenerDone    = 132
 	icmpv6ListenerReport  = 143 // RFC 3810 section 5.2
+	icmpv6RouterDiscovery = 151 // multicast router advertisement, RFC 4286
 	ndOptTargetLinkAddr   = 2
 	ethTypeARP            = 0x0806
 )

@@ -33,13 +33,13 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	if set.Guards {
 		p.features = append(p.features, guards{})
 	}
-	p.entry, p.sent = tableNeighbour, tableService
+	p.entry, p.sent = tableFrame, tableService
+	p.features = append(p.features, frames{})
 	if set.DNS.Rate != 0 {
 		p.sent = tableDNS
 		p.features = append(p.features, dns{})
 	}
 	if !set.AllowSpoofing {
-		p.entry = tableSource
 		p.features = append(p.features, sourceGuard{})
 	}
 	p.features = append(p.features, hostFeatures(set)...)

@@ -10,9 +10,12 @@ import (
 // IPv6, and those inside ARP and neighbour discovery. Otherwise a container could take
 // its neighbours' traffic, or pass for a member of another group.
 //
-// A link-local IPv6 address may be any: hosts choose it themselves (RFC 7217), and it
-// is of no use beyond the link, where the MAC address tells who it is. Without an
-// address a container may ask for one (DHCP, duplicate address detection, RFC 4862).
+// Its link-local IPv6 address is the one that follows from its MAC address (see
+// LinkLocal): nobody tells us which other one it had chosen. Without an address a
+// container may ask for one (DHCP), and whether its own is free (RFC 4862, RFC 5227).
+//
+// Open vSwitch reads a neighbour discovery message that has an option twice, or is
+// otherwise wrong, as one without target; those are nobody's.
 type sourceGuard struct{ noRows }
 
 func (sourceGuard) id() uint8       { return featureSource }
@@ -20,11 +23,18 @@ func (sourceGuard) tables() []table { return []table{tableSource, tableSourceND}
 
 var (
 	linkLocal6 = netip.MustParsePrefix("fe80::/10")
+	noTarget   = of.FieldNDTarget.IsPrefix(host(netip.IPv6Unspecified()))
 	noMAC      = of.FieldNDSLL.IsMAC(MAC{}) // what a solicitation without the option reads as
 )
 
 // Ports of DHCP (RFC 2131 section 4.1).
 const dhcpServerPort, dhcpClientPort = 67, 68
+
+// LinkLocal is the link-local address that an interface makes from its MAC address
+// (RFC 4291 appendix A).
+func LinkLocal(m MAC) netip.Addr {
+	return netip.AddrFrom16([16]byte{0xfe, 0x80, 8: m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]})
+}
 
 func (sourceGuard) fixed(p *Pipeline) []row {
 	next := goTo(p.to(tableNeighbour))
@@ -32,6 +42,7 @@ func (sourceGuard) fixed(p *Pipeline) []row {
 		{tableSource, prioGeneral, of.NewMatch().EthType(ethTypeARP), drop},
 		{tableSource, prioGeneral, of.NewMatch().IP(), drop},
 		{tableSource, prioGeneral, of.NewMatch().IPv6(), drop},
+		{tableSourceND, prioGuard, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noTarget), drop},
 		{tableSourceND, prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noMAC), next},
 		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborSolicit), drop},
 		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), drop},
@@ -48,29 +59,33 @@ func (sourceGuard) endpoint(p *Pipeline, e Endpoint) []row {
 	own := port.EthSrc(e.MAC)
 	none4, none6 := host(netip.IPv4Unspecified()), host(netip.IPv6Unspecified())
 	rows := []row{
-		{tableSource, prioMiss + 1, own, next}, // neither ARP nor IP
-		{tableSource, prioNormal, own.ARP(arpRequest).ARPSHA(e.MAC).ARPSPA(none4), next},
 		{tableSource, prioNormal, own.IPProto(of.ProtoUDP).IP().IPv4Src(none4).
 			With(of.FieldUDPSrc.Is(dhcpClientPort)).UDPDst(dhcpServerPort), next},
-		{tableSource, prioNormal, own.IPv6().IPv6Src(linkLocal6), nd},
 		{tableSourceND, prioNormal, port.ICMPv6(icmpv6NeighborSolicit).With(of.FieldNDSLL.IsMAC(e.MAC)), next},
 	}
-	for _, typ := range []uint8{icmpv6NeighborSolicit, icmpv6RouterSolicit, icmpv6ListenerReport} {
-		rows = append(rows, row{tableSource, prioNormal, own.ICMPv6(typ).IPv6Src(none6), nd})
+	for _, typ := range []uint8{icmpv6RouterSolicit, icmpv6ListenerReport, icmpv6ListenerReport1, icmpv6ListenerDone} { // RFC 3590
+		rows = append(rows, row{tableSource, prioNormal, own.ICMPv6(typ).IPv6Src(none6), next})
 	}
-	targets := []netip.Prefix{linkLocal6}
+	probe := own.ARP(arpRequest).ARPSHA(e.MAC).ARPSPA(none4)
+	if e.IPv4.IsValid() {
+		probe = probe.ARPTPA(host(e.IPv4))
+	}
+	rows = append(rows, row{tableSource, prioNormal, probe, next})
+	addrs := []netip.Addr{LinkLocal(e.MAC)}
+	if e.IPv6.IsValid() {
+		addrs = append(addrs, e.IPv6)
+	}
 	if e.IPv4.IsValid() {
 		rows = append(rows,
 			row{tableSource, prioNormal, own.EthType(ethTypeARP).ARPSHA(e.MAC).ARPSPA(host(e.IPv4)), next},
 			row{tableSource, prioNormal, own.IP().IPv4Src(host(e.IPv4)), next})
 	}
-	if e.IPv6.IsValid() {
-		rows = append(rows, row{tableSource, prioNormal, own.IPv6().IPv6Src(host(e.IPv6)), nd})
-		targets = append(targets, host(e.IPv6))
-	}
-	for _, target := range targets {
-		advert := port.ICMPv6(icmpv6NeighborAdvert).With(of.FieldNDTarget.IsPrefix(target))
+	for _, a := range addrs {
+		target := of.FieldNDTarget.IsPrefix(host(a))
+		advert := port.ICMPv6(icmpv6NeighborAdvert).With(target)
 		rows = append(rows,
+			row{tableSource, prioNormal, own.IPv6().IPv6Src(host(a)), nd},
+			row{tableSource, prioNormal, own.ICMPv6(icmpv6NeighborSolicit).IPv6Src(none6).With(target), nd},
 			row{tableSourceND, prioNormal, advert.With(of.FieldNDTLL.IsMAC(e.MAC)), next},
 			row{tableSourceND, prioNormal, advert.With(of.FieldNDTLL.IsMAC(MAC{})), next})
 	}

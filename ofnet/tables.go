@@ -13,6 +13,7 @@ const (
 	tableHostCheck
 	tableHostTrack
 	tableHostDeliver
+	tableFrame
 	tableSource
 	tableSourceND
 	tableNeighbour
@@ -69,7 +70,7 @@ const (
 
 var tableNames = [numTables]string{
 	"classify", "tunnel", "tunnel-net", "uplink", "host-in", "host-check", "host-track", "host-deliver",
-	"source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
+	"frame", "source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
 	"service", "service-new", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count", "service-mixed", "service-direct", "service-port",
 	"service-back", "service-out", "route", "reach", "external", "track",
 	"guard", "state-new", "state", "guard-out", "allow-out", "guard-in", "allow-in", "group-source", "group-dest", "policy", "deny",

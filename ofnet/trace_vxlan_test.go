@@ -35,7 +35,7 @@ func TestTraceVXLANBridge(t *testing.T) {
 	}{
 		{"br", "local, IPv4", a + "dl_dst=02:02:0a:01:01:02,ip,nw_src=10.1.1.1,nw_dst=10.1.1.2,nw_ttl=1", []string{"output:2"}, []string{"tun_id", "dec_ttl"}},
 		{"br", "local, IPv6", a + "dl_dst=02:02:0a:01:01:02,ipv6,ipv6_src=2001:db8:1::1,ipv6_dst=2001:db8:1::2", []string{"output:2"}, nil},
-		{"br", "local, any ethertype", a + "dl_dst=02:02:0a:01:01:02,dl_type=0x88b5", []string{"output:2"}, nil},
+		{"br", "local, any ethertype", a + "dl_dst=02:02:0a:01:01:02,dl_type=0x88b5", []string{"drop"}, nil},
 		{"br", "remote", a + "dl_dst=02:02:0a:01:01:03,ip,nw_src=10.1.1.1,nw_dst=10.1.1.3", []string{id1, to3, "output:65000"}, []string{to6, "group:"}},
 		{"br", "remote on a host with an IPv6 tunnel address", a + "dl_dst=02:02:0a:01:01:04,ip,nw_src=10.1.1.1,nw_dst=10.1.1.4", []string{id1, to6, "output:65000"}, []string{to3}},
 		{"br", "broadcast goes to the network's ports and hosts", a + everybody + "ip,nw_src=10.1.1.1,nw_dst=255.255.255.255", []string{id1, "output:2", to3, to6}, []string{"output:3", "output:4", "192.168.60.12"}},

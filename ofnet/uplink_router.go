@@ -12,10 +12,7 @@ type uplinkRouter struct{}
 func (uplinkRouter) id() uint8       { return featureUplink }
 func (uplinkRouter) tables() []table { return []table{tableUplink, tableUplinkOut} }
 
-func (uplinkRouter) fixed(*Pipeline) []row {
-	// Networks have no tags here; a container must not smuggle one through.
-	return []row{{tableNeighbour, prioDrop, of.NewMatch().VLANTagged(), drop}}
-}
+func (uplinkRouter) fixed(*Pipeline) []row { return nil }
 
 func (uplinkRouter) network(p *Pipeline, n Network) []row {
 	in := of.NewActions().PopVLAN().SetReg(regSegment, n.Segment()).SetReg(regVRF, uint32(n.VRF))

@@ -95,7 +95,7 @@ func (o *options) flags() []cli.Flag {
 		},
 		&cli.BoolFlag{
 			Name: "allow-spoofing", Destination: &o.allowSpoofing, Sources: env.Var("ALLOW_SPOOFING"),
-			Usage: "let containers send under addresses that are not theirs",
+			Usage: "let containers send under addresses that are not theirs, and be routers",
 		},
 		&cli.IntFlag{
 			Name: "connection-rate", Value: 5000, Destination: &o.connectionRate, Sources: env.Var("CONNECTION_RATE"),

@@ -70,6 +70,7 @@ func (sysctls) forLink(name string) error {
 		set(v4+"send_redirects", "0"),
 		set(v4+"accept_redirects", "0"),
 		set(v4+"accept_source_route", "0"),
+		set(v6+"addr_gen_mode", "0"), // under another link-local address the switch lets nothing through
 		set(v6+"disable_ipv6", "0"),
 		set(v6+"accept_ra", "0"),
 		set(v6+"accept_redirects", "0"),

@@ -20,6 +20,7 @@ var traceWords = map[string]map[string]string{
 	"tunnel":        {"miss": "came through a tunnel from an address that is no host's of the cluster"},
 	"tunnel-net":    {"net": "came through the tunnel for network %s", "miss": "came through the tunnel for a network that is not known on this host"},
 	"uplink":        {"net": "has the VLAN of network %s", "fixed": "its VLAN is no network's", "miss": "its VLAN is no network's, or the frame is not for this host"},
+	"frame":         {"fixed": "containers do not send what only routers and servers say", "miss": "containers send IP and ARP only"},
 	"source":        {"fixed": "its source address is not the endpoint's own", "miss": "its source MAC address is not the endpoint's own"},
 	"source-nd":     {"fixed": "it speaks for an address that is not the endpoint's own"},
 	"neighbour":     {"fixed": "", "miss": "neither IP nor a question about neighbours"},
@@ -89,7 +90,7 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 	switch {
 	case out.Words == "" && hasAction(s, "dec_ttl"):
 		out.Words = "to another network: one hop less to live"
-	case kind == "fixed" && out.Table == "source" && hasAction(s, "goto_table"),
+	case kind == "fixed" && (out.Table == "source" || out.Table == "frame") && hasAction(s, "goto_table"),
 		kind == "vrf" && out.Table == "state" && !hasAction(s, "goto_table"):
 		out.Words = ""
 	}

@@ -138,10 +138,23 @@ func (c *iface) settle() (netlink.Link, error) {
 			return nil, fmt.Errorf("give %s the address %s: %w", c.name, p, err)
 		}
 	}
+	if err := linkLocalFromMAC(c.name); err != nil {
+		return nil, err
+	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return nil, fmt.Errorf("bring %s up: %w", c.name, err)
 	}
 	return link, nil
+}
+
+// linkLocalFromMAC has the kernel derive the link-local address from the MAC address (RFC
+// 4291 appendix A): under any other one the switch lets nothing through.
+func linkLocalFromMAC(name string) error {
+	err := os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/addr_gen_mode", []byte("0"), 0o644)
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
+		return fmt.Errorf("derive the link-local address of %s from its MAC address: %w", name, err)
+	}
+	return nil
 }
 
 // allowIPv6 undoes a runtime's disable_ipv6 and stops listening to router

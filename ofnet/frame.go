@@ -1,0 +1,80 @@
+package ofnet
+
+import (
+	"net/netip"
+
+	of "github.com/contiv/netplugin/libopenflow"
+)
+
+// frames lets containers send IP and ARP only, and nothing that speaks for a router of
+// their link or configures others: in a bridge the physical network would believe it.
+// Frames that switches keep to themselves (STP, LLDP, pause), or whose content nobody
+// here could judge (MPLS, PPPoE), do not get any further.
+//
+// Containers that may send under addresses of others may be routers as well.
+type frames struct{ noRows }
+
+func (frames) id() uint8       { return featureFrame }
+func (frames) tables() []table { return []table{tableFrame} }
+
+// Protocols and ports by which routers speak to each other (IANA).
+const (
+	protoIGMP  = 2
+	protoEIGRP = 88
+	protoOSPF  = 89
+	protoPIM   = 103
+	protoVRRP  = 112 // CARP too
+
+	portRIP, portRIPng   = 520, 521
+	portHSRP, portHSRPv6 = 1985, 2029
+	portGLBP             = 3222
+)
+
+// dhcpv6ServerPort is where servers send from (RFC 8415 section 7.2).
+const dhcpv6ServerPort = 547
+
+var (
+	multicast4 = netip.MustParsePrefix("224.0.0.0/4")
+	allHosts4  = netip.MustParseAddr("224.0.0.1") // general queries (RFC 2236, RFC 3376)
+)
+
+func (frames) fixed(p *Pipeline) []row {
+	next := goTo(p.to(tableSource))
+	if p.set.AllowSpoofing {
+		next = goTo(p.to(tableNeighbour))
+	}
+	rows := []row{
+		{tableFrame, prioGeneral, of.NewMatch().ARP(arpRequest), next},
+		{tableFrame, prioGeneral, of.NewMatch().ARP(arpReply), next},
+	}
+	for _, family := range families {
+		rows = append(rows, row{tableFrame, prioGeneral, family, next})
+	}
+	if p.set.AllowSpoofing {
+		return rows
+	}
+	router := []of.Match{
+		of.NewMatch().IPProto(of.ProtoUDP).IP().With(of.FieldUDPSrc.Is(dhcpServerPort)),
+		of.NewMatch().IPProto(of.ProtoUDP).IPv6().With(of.FieldUDPSrc.Is(dhcpv6ServerPort)),
+		of.NewMatch().ICMPv4(icmpv4Redirect), of.NewMatch().ICMPv4(icmpv4RouterAdvert),
+		of.NewMatch().IP().IPProto(protoIGMP).IPv4Dst(host(allHosts4)),
+	}
+	for _, typ := range []uint8{icmpv6ListenerQuery, icmpv6RouterAdvert, icmpv6Redirect, icmpv6RouterDiscovery} {
+		router = append(router, of.NewMatch().ICMPv6(typ))
+	}
+	for _, proto := range []uint8{protoEIGRP, protoOSPF, protoPIM, protoVRRP} {
+		for _, family := range families {
+			router = append(router, family.IPProto(proto))
+		}
+	}
+	for _, port := range []uint16{portRIP, portHSRP, portGLBP} {
+		router = append(router, of.NewMatch().IP().IPProto(of.ProtoUDP).IPv4Dst(multicast4).UDPDst(port))
+	}
+	for _, port := range []uint16{portRIPng, portHSRPv6, portGLBP} {
+		router = append(router, of.NewMatch().IPv6().IPProto(of.ProtoUDP).IPv6Dst(multicast6).UDPDst(port))
+	}
+	for _, m := range router {
+		rows = append(rows, row{tableFrame, prioNormal, m, drop})
+	}
+	return rows
+}
