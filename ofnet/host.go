@@ -152,15 +152,17 @@ func (f hostAccess) network(p *Pipeline, n Network) []row {
 }
 
 // HostPort returns the flows of the host's own port.
-func (p *Pipeline) HostPort(port uint32) Program {
+//
+// By it the host also answers under its addresses in infra networks: own.
+func (p *Pipeline) HostPort(port uint32, own ...netip.Addr) Program {
 	if !p.set.Host.enabled() {
 		return Program{}
 	}
 	f := hostAccess{world: p.mode == "vrouter"}
-	return Program{Flows: p.place(f, "host", f.hostPort(p, port))}
+	return Program{Flows: p.place(f, "host", f.hostPort(p, port, own))}
 }
 
-func (f hostAccess) hostPort(p *Pipeline, port uint32) []row {
+func (f hostAccess) hostPort(p *Pipeline, port uint32, infra []netip.Addr) []row {
 	h := p.set.Host
 	rows := []row{
 		{tableClassify, prioNormal, of.NewMatch().InPort(port), applyGoto(of.NewActions().SetReg(regOrigin, originPassed), p.to(tableHostIn))},
@@ -168,7 +170,7 @@ func (f hostAccess) hostPort(p *Pipeline, port uint32) []row {
 	}
 	toHost := applyGoto(of.NewActions().SetReg(regOutPort, port), p.to(tableTrack))
 	local := of.NewMatch().Reg(regOrigin, originLocal)
-	for _, a := range h.addrs() {
+	for _, a := range append(h.addrs(), infra...) {
 		if a.IsValid() {
 			own := applyGoto(of.NewActions().SetReg(regOrigin, originHost), p.to(tableHostIn))
 			rows = append(rows, row{tableClassify, prioGuard, of.NewMatch().InPort(port).Src(host(a)), own})

@@ -23,7 +23,7 @@ func TestTraceForwardedByTheHost(t *testing.T) {
 			}
 			bridge := "pass-" + name
 			realBridge(t, sw, bridge, map[string]Program{
-				"fixed": p.Fixed(), "host": p.HostPort(testHostPort), "net": p.Network(within(network)),
+				"fixed": p.Fixed(), "host": p.HostPort(testHostPort, addr("132.1.1.2")), "net": p.Network(within(network)),
 				"guarded": p.Endpoint(guarded), "ruled": p.Endpoint(ruled),
 				"set":   p.AllowSet(AllowSet{ID: "in", Number: 20, Allows: []Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}}),
 				"guard": p.Guard(Guard{Endpoint: guarded, In: 20}),
@@ -43,6 +43,8 @@ func TestTraceForwardedByTheHost(t *testing.T) {
 				passes    bool
 			}{
 				{"the host to a guarded container", "172.19.255.254", guarded, 80, true},
+				{"the host under its address in an infra network", "132.1.1.2", guarded, 80, true},
+				{"somebody else of that network", "132.1.1.3", guarded, 80, false},
 				{"somebody whom the guard allows", "192.0.2.9", guarded, 80, true},
 				{"somebody whom it does not", "203.0.113.9", guarded, 80, false},
 				{"somebody who is not seen as who he is", "172.19.255.253", guarded, 80, false},

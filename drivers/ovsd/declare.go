@@ -81,6 +81,7 @@ func (d *Driver) SetEndpoint(e drivers.Endpoint) {
 	d.router.wake()
 	if e.Local && e.Network.Infra {
 		d.wantRepair() // for its port
+		d.refreshHostPorts()
 	}
 	d.broadcast()
 }
@@ -99,6 +100,7 @@ func (d *Driver) RemoveEndpoint(id string) {
 	d.refreshSetsOf(id)
 	if infra {
 		d.refreshOwnNode()
+		d.refreshHostPorts()
 		d.wantRepair()
 	}
 	d.moved(id, place{})

@@ -2,6 +2,7 @@ package ovsd
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
@@ -127,5 +128,23 @@ func (d *Driver) refreshHostPort(s *side) {
 		s.sw.Remove("host")
 		return
 	}
-	s.sw.Set("host", s.pipeline.HostPort(port))
+	s.sw.Set("host", s.pipeline.HostPort(port, d.infraAddrs()...))
+}
+
+// refreshHostPorts does so in all bridges.
+func (d *Driver) refreshHostPorts() {
+	for _, s := range d.sides {
+		d.refreshHostPort(s)
+	}
+}
+
+// infraAddrs are the host's own addresses in infra networks, in order. The caller holds mu.
+func (d *Driver) infraAddrs() (addrs []netip.Addr) {
+	for _, port := range d.wantedHostPorts() {
+		if e, ok := d.endpoints[port.endpoint]; ok {
+			addrs = append(addrs, announced(e)...)
+		}
+	}
+	slices.SortFunc(addrs, netip.Addr.Compare)
+	return slices.Compact(addrs)
 }

@@ -51,7 +51,7 @@ func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 		World4:  routing || d.reach.cluster, World6: (routing || d.reach.cluster) && d.anyIPv6(), Outside: []netip.Addr{d.cfg.CtrlIP},
 	}
 	// The switch takes what is from these addresses for the host's own.
-	p.Own = []netip.Addr{access.Addr4, access.Addr6}
+	p.Own = append([]netip.Addr{access.Addr4, access.Addr6}, d.infraAddrs()...)
 	under := func(link string, forwarded hostnet.Sender) {
 		p.NAT = append(p.NAT, hostnet.NAT{Out: link, To: access.Addr4, Sender: hostnet.ThisHost}, hostnet.NAT{Out: link, To: access.Addr6, Sender: hostnet.ThisHost},
 			hostnet.NAT{Out: link, To: access.Pass4, Sender: forwarded}, hostnet.NAT{Out: link, To: access.Pass6, Sender: forwarded})

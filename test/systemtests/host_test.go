@@ -207,6 +207,7 @@ func TestInfraNetwork(t *testing.T) {
 		c := cluster{c.Lab, t}
 		c.saysTo("host1", far.IPv4, "far to "+strings.TrimSuffix(own, "/24"))
 		c.reaches("far", strings.TrimSuffix(own, "/24"))
+		c.reaches("web", strings.TrimSuffix(own, "/24"))
 		c.reaches("host1", web.IPv4)
 	})
 	t.Run("a network that comes and goes", func(t *testing.T) {
