@@ -99,7 +99,7 @@ func run(ctx context.Context, o options) (err error) {
 		fmt.Printf("%4d %s  %-15s %s %s\n", done, time.Since(began).Round(time.Second), res.Outcome, res.Spec, res.Why)
 	})
 	results = append(earlier, results...)
-	fmt.Printf("%d passed, %d failed, %d cannot run here\n", count(results, passed), count(results, failed), count(results, notRun))
+	fmt.Printf("%d passed, %d failed, %d not supported, %d cannot run here\n", count(results, passed), count(results, failed), count(results, unsupported), count(results, notRun))
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,10 @@ const (
 	passed outcome = iota
 	failed
 	notRun
+	unsupported
 )
 
-func (o outcome) String() string { return [...]string{"passed", "failed", "cannot run here"}[o] }
+func (o outcome) String() string { return [...]string{"passed", "failed", "cannot run here", "not supported"}[o] }
 
 // result is how a spec went.
 type result struct {
@@ -108,14 +109,14 @@ func (r report) write(w io.Writer) error {
 	fmt.Fprintf(&b, `# Conformance
 
 Written by `+"`make conformance`"+`: Kubernetes' own end-to-end tests of the network, of release %s, on a lab cluster of %d nodes with
-`+"`--service-proxy full`"+` and without kube-proxy. What is run, and why a spec cannot run here, is in `+"`test/conformance/suites.yaml`"+`;
+`+"`--service-proxy full`"+` and without kube-proxy. What is run, and why a spec is not tried, is in `+"`test/conformance/suites.yaml`"+`;
 reasons in quotes are the spec's own. No spec is tried twice.
 
-| suite | passed | failed | cannot run here |
-|---|---|---|---|
+| suite | passed | failed | not supported | cannot run here |
+|---|---|---|---|---|
 `, r.Kubernetes, r.Nodes)
 	row := func(name string, of []result) {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d |\n", name, count(of, passed), count(of, failed), count(of, notRun))
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", name, count(of, passed), count(of, failed), count(of, unsupported), count(of, notRun))
 	}
 	for _, s := range r.Suites.Suites {
 		row(s.Name, bySuite[s.Name])

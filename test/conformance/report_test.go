@@ -53,7 +53,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"| all | 1 | 2 | 1 |", "| Services | 1 | 0 | 1 |", "| DNS | 0 | 2 | 0 |", "## DNS", "| Services should a [Conformance] | passed |",
+		"| all | 1 | 2 | 0 | 1 |", "| Services | 1 | 0 | 0 | 1 |", "| DNS | 0 | 2 | 0 | 0 |", "## DNS", "| Services should a [Conformance] | passed |",
 		"| Services should c | cannot run here: Requires at least 3 nodes |", `| DNS should d \| e | failed: timed out |`,
 	} {
 		if !strings.Contains(b.String(), line+"\n") {
@@ -79,10 +79,17 @@ func TestSuites(t *testing.T) {
 			t.Errorf("%s is in suite %q, expected %q", spec, got, want)
 		}
 	}
-	if s.whyNot("[sig-network] Networking Granular Checks: Services should function for pod-Service: sctp [Feature:SCTPConnectivity]") == "" {
-		t.Error("there is no reason for SCTP")
+	const granular = "[sig-network] Networking Granular Checks: Services should "
+	for spec, want := range map[string]outcome{
+		granular + "function for pod-Service: sctp [Feature:SCTPConnectivity]": notRun,
+		granular + "be able to handle large requests: udp":                     unsupported,
+		granular + "be able to handle large requests: http":                    passed,
+	} {
+		if got, why := s.whyNot(spec); got != want || (why == "") != (want == passed) {
+			t.Errorf("%s: %v %q, expected %v", spec, got, why, want)
+		}
 	}
-	for _, text := range []string{"suites: [{name: a}]", "suites: [{name: a, specs: '('}]", "impossible: [{specs: a}]", "others: []"} {
+	for _, text := range []string{"suites: [{name: a}]", "suites: [{name: a, specs: '('}]", "impossible: [{specs: a}]", "unsupported: [{specs: a}]", "others: []"} {
 		if _, err := parseSuites([]byte(text)); err == nil {
 			t.Errorf("%s is taken", text)
 		}

@@ -140,9 +140,9 @@ func (r runner) run(ctx context.Context, specs []string, together int, tell func
 	var all []result
 	var alone, others []string
 	for _, spec := range specs {
-		switch why := r.suites.whyNot(spec); {
+		switch o, why := r.suites.whyNot(spec); {
 		case why != "":
-			all = append(all, result{spec, notRun, why})
+			all = append(all, result{spec, o, why})
 		case strings.Contains(spec, "[Serial]") || strings.Contains(spec, "[Disruptive]"):
 			alone = append(alone, spec)
 		default:

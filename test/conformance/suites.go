@@ -16,6 +16,8 @@ var suitesFile []byte
 type suites struct {
 	Suites     []suite  `yaml:"suites"`
 	Impossible []reason `yaml:"impossible"`
+	// Unsupported are specs that fail, because Contiv does not do what they ask.
+	Unsupported []reason `yaml:"unsupported"`
 }
 
 // suite is a chapter of the report.
@@ -24,7 +26,7 @@ type suite struct {
 	Specs pattern `yaml:"specs"`
 }
 
-// reason says why specs cannot run here.
+// reason says why specs are not tried.
 type reason struct {
 	Specs  pattern `yaml:"specs"`
 	Reason string  `yaml:"reason"`
@@ -59,7 +61,7 @@ func parseSuites(text []byte) (suites, error) {
 			return s, fmt.Errorf("suites: suite %q: expected a name and specs", suite.Name)
 		}
 	}
-	for _, r := range s.Impossible {
+	for _, r := range append(s.Impossible, s.Unsupported...) {
 		if r.Reason == "" || r.Specs.Regexp == nil {
 			return s, fmt.Errorf("suites: reason %q: expected a reason and specs", r.Reason)
 		}
@@ -77,12 +79,17 @@ func (s suites) of(spec string) (name string, ok bool) {
 	return "", false
 }
 
-// whyNot says why a spec cannot run here; "" if it can.
-func (s suites) whyNot(spec string) string {
+// whyNot says why a spec is not tried, and what it counts as; "" if it is.
+func (s suites) whyNot(spec string) (outcome, string) {
 	for _, r := range s.Impossible {
 		if r.Specs.MatchString(spec) {
-			return r.Reason
+			return notRun, r.Reason
 		}
 	}
-	return ""
+	for _, r := range s.Unsupported {
+		if r.Specs.MatchString(spec) {
+			return unsupported, r.Reason
+		}
+	}
+	return passed, ""
 }
