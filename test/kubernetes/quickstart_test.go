@@ -44,11 +44,6 @@ const formerSettings = `contiv_mode: kubernetes
 // that has no network: Contiv runs from its image, with the rights of its own accounts.
 func TestQuickStart(t *testing.T) {
 	g := openGuide(cluster{labtest.Up(t, lab.Config{Hosts: 2, Masters: 2, Store: lab.StoreEtcd, Kubernetes: true, Bare: true, Containerd: []string{lab.ContainerdPacked, lab.ContainerdBuilt}}), t})
-	for _, h := range g.Hosts() { // as nodes have: what is for Services goes that way, too
-		if _, err := h.Output(t.Context(), "ip", "route", "add", "default", "via", "192.168.2.1"); err != nil {
-			t.Fatal(err)
-		}
-	}
 	before := g.hosts()
 	g.run("install", func(g guide) {
 		out := g.follow(quickStart, tunnels("contiv_service_proxy: pods", "contiv_service_proxy: full")...)
