@@ -113,6 +113,9 @@ type AddressClaim struct {
 // no longer have: they must not end the reservation of the next one.
 type LateReleases struct {
 	From []string `json:"from"` // hosts of the former owners; empty for clients that name none
+	// Owed are hosts whose release is still to come although one that named no host was
+	// taken for it: theirs is then the other one's.
+	Owed []string `json:"owed,omitempty"`
 }
 
 // TagClaim says which object holds a tag or a group id.

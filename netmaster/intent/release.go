@@ -61,7 +61,7 @@ func releaser(claim *state.AddressClaim) (host string, comes bool) {
 func (x *tx) expectRelease(k claimKey, host string) {
 	late := &state.LateReleases{}
 	if before, ok := x.late.get(k); ok {
-		late.From = slices.Clone(before.From)
+		late.From, late.Owed = slices.Clone(before.From), before.Owed
 	}
 	if len(late.From) == maxLateReleases {
 		late.From = late.From[1:]
@@ -71,25 +71,36 @@ func (x *tx) expectRelease(k claimKey, host string) {
 }
 
 // tookLateRelease reports whether a release from a host is one that was waited for, which
-// it is not any more then. A client that names no host may be any of them.
-func (x *tx) tookLateRelease(k claimKey, host string) bool {
+// it is not any more then. A client that names no host may be any of them; if it was not,
+// the release of that host is still to come, and is then the one of who names no host:
+// as tells who a release that was not waited for is to be taken for.
+func (x *tx) tookLateRelease(k claimKey, host string) (took bool, as string) {
 	before, ok := x.late.get(k)
 	if !ok {
-		return false
+		return false, host
 	}
-	i := slices.Index(before.From, host)
-	if i < 0 && host == "" && len(before.From) > 0 {
-		i = 0
-	}
+	late := state.LateReleases{From: slices.Clone(before.From), Owed: slices.Clone(before.Owed)}
+	i, owed := slices.Index(late.From, host), slices.Index(late.Owed, host)
 	switch {
-	case i < 0:
-		return false
-	case len(before.From) == 1:
-		x.late.del(x, k)
+	case i >= 0:
+		late.From = slices.Delete(late.From, i, i+1)
+	case host == "" && len(late.From) > 0:
+		late.From, late.Owed = late.From[1:], append(late.Owed, late.From[0])
+		late.Owed = late.Owed[max(0, len(late.Owed)-maxLateReleases):]
+	case owed >= 0:
+		late.Owed = slices.Delete(late.Owed, owed, owed+1)
 	default:
-		x.late.put(x, k, &state.LateReleases{From: slices.Delete(slices.Clone(before.From), i, i+1)})
+		return false, host
 	}
-	return true
+	if len(late.From)+len(late.Owed) == 0 {
+		x.late.del(x, k)
+	} else {
+		x.late.put(x, k, &late)
+	}
+	if i < 0 && owed >= 0 && host != "" {
+		return false, ""
+	}
+	return true, host
 }
 
 // endReservation ends the reservation that a release belongs to, if it is there, and that
@@ -102,7 +113,8 @@ func (x *tx) endReservation(k claimKey, host, name string) {
 		}
 		return
 	}
-	if x.tookLateRelease(k, host) || !claimed {
+	took, host := x.tookLateRelease(k, host)
+	if took || !claimed {
 		return
 	}
 	switch by, unnamed := releaser(claim); {
