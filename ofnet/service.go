@@ -163,17 +163,21 @@ func (f service) fixed(p *Pipeline) []row {
 // countOut and countIn learn the flows that count what a client sends to a provider of a
 // seat, and what it gets. They stand in both directions of the same pair.
 func countOut(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
-	_, dst := portFields(proto)
 	return of.Learn{
 		Table: p.to(tableServiceCount), Priority: prioNormal, IdleTimeout: countIdle, Cookie: learned(featureCountOut),
-		Specs: []of.LearnSpec{
-			of.LearnMatch(of.FieldEthType.All(), uint64(ip.ethType)),
-			of.LearnMatch(of.FieldIPProto.All(), uint64(proto)),
-			of.LearnMatchField(ip.src.All(), ip.src.All()),
-			of.LearnMatchField(ip.dst.All(), ip.dst.All()),
-			of.LearnMatchField(dst.All(), dst.All()),
-			of.LearnMatchField(of.FieldReg(regService).All(), of.FieldReg(regService).All()),
-		},
+		Specs: append(sameWay(ip, proto), of.LearnMatchField(of.FieldReg(regService).All(), of.FieldReg(regService).All())),
+	}
+}
+
+// sameWay matches what the client of the packet sends to the provider and port of it.
+func sameWay(ip ipFamily, proto uint8) []of.LearnSpec {
+	_, dst := portFields(proto)
+	return []of.LearnSpec{
+		of.LearnMatch(of.FieldEthType.All(), uint64(ip.ethType)),
+		of.LearnMatch(of.FieldIPProto.All(), uint64(proto)),
+		of.LearnMatchField(ip.src.All(), ip.src.All()),
+		of.LearnMatchField(ip.dst.All(), ip.dst.All()),
+		of.LearnMatchField(dst.All(), dst.All()),
 	}
 }
 
@@ -199,18 +203,11 @@ const mixedLifetime = 1<<16 - 1
 
 // mixed learns that a client has come to a provider through a service.
 func mixed(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
-	_, dst := portFields(proto)
 	return of.Learn{
 		Table: p.to(tableServiceMixed), Priority: prioNormal, HardTimeout: mixedLifetime, Cookie: learned(featureMixed),
-		Specs: []of.LearnSpec{
-			of.LearnMatch(of.FieldEthType.All(), uint64(ip.ethType)),
-			of.LearnMatch(of.FieldIPProto.All(), uint64(proto)),
-			of.LearnMatchField(ip.src.All(), ip.src.All()),
-			of.LearnMatchField(ip.dst.All(), ip.dst.All()),
-			of.LearnMatchField(dst.All(), dst.All()),
+		Specs: append(sameWay(ip, proto),
 			of.LearnMatchField(of.FieldReg(regVRF).All(), of.FieldReg(regVRF).All()),
-			of.LearnLoad(comesMixed, of.FieldReg(regScratch).All()),
-		},
+			of.LearnLoad(comesMixed, of.FieldReg(regScratch).All())),
 	}
 }
 

@@ -20,7 +20,9 @@ const (
 	unsupported
 )
 
-func (o outcome) String() string { return [...]string{"passed", "failed", "cannot run here", "not supported"}[o] }
+func (o outcome) String() string {
+	return [...]string{"passed", "failed", "cannot run here", "not supported"}[o]
+}
 
 // result is how a spec went.
 type result struct {
