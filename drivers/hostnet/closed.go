@@ -17,11 +17,7 @@ func (p Plan) closedRules() []rule {
 	if len(p.Guarded) == 0 || len(p.Closed.Ports) == 0 && len(p.Closed.Tunnels) == 0 {
 		return nil
 	}
-	var links []string
-	for _, name := range p.Guarded {
-		links = append(links, strconv.Quote(name))
-	}
-	from := "iifname " + anySet(links)
+	from := "iifname " + anySet(quoted(p.Guarded))
 	rules := []rule{{input, from + " ct direction reply accept"}, {forward, from + " ct direction reply accept"}}
 	closed := p.Closed
 	for _, proto := range []struct {
@@ -70,6 +66,14 @@ func (r Ports) text() string {
 		return strconv.Itoa(int(r.Low))
 	}
 	return fmt.Sprintf("%d-%d", r.Low, r.High)
+}
+
+// quoted are names as nftables has them.
+func quoted(names []string) (out []string) {
+	for _, name := range names {
+		out = append(out, strconv.Quote(name))
+	}
+	return out
 }
 
 // anySet is an anonymous set of nftables.

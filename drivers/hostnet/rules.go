@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sigs.k8s.io/knftables"
@@ -31,10 +30,7 @@ func (n NAT) rule() rule {
 	if n.To.Is6() || n.From.Addr().Is6() {
 		family = "ip6"
 	}
-	var inside []string
-	for _, name := range n.Inside {
-		inside = append(inside, strconv.Quote(name))
-	}
+	inside := quoted(n.Inside)
 	if n.To.IsValid() {
 		sender := map[Sender]string{
 			ThisHost: "meta iif 0 ", Others: "meta iif != 0 ", Containers: fmt.Sprintf("iifname { %s } ", strings.Join(inside, ", ")),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -94,8 +93,7 @@ func (d *Driver) applyLimits(ctx context.Context) error {
 type limiter struct{ socket, datapath string }
 
 func findLimiter(ctx context.Context, cfg Config, kernel bool) (*limiter, error) {
-	dir := filepath.Dir(strings.TrimPrefix(cfg.mgmtTarget(VXLANBridge), "unix:"))
-	socket, err := appctl.Find(ctx, dir, "ovs-vswitchd")
+	socket, err := appctl.Find(ctx, cfg.runDir(), "ovs-vswitchd")
 	if err != nil {
 		return nil, fmt.Errorf("limit connections: %w", err)
 	}

@@ -66,15 +66,19 @@ func (e *Engine) staleReservations(seen map[reservation]time.Time, now time.Time
 			continue
 		}
 		res := reservation{k, r.rev}
-		since, known := seen[res]
-		if !known {
-			since = now
-		}
-		if next[res] = since; now.Sub(since) >= reservedFor {
+		if next[res] = firstSeen(seen, res, now); now.Sub(next[res]) >= reservedFor {
 			stale = append(stale, res)
 		}
 	}
 	return next, stale
+}
+
+// firstSeen is since when a record has been seen as it is: now, if it was not before.
+func firstSeen(seen map[reservation]time.Time, r reservation, now time.Time) time.Time {
+	if since, known := seen[r]; known {
+		return since
+	}
+	return now
 }
 
 // overdueReleases returns which late releases have been waited for since when, and those
@@ -86,11 +90,7 @@ func (e *Engine) overdueReleases(seen map[reservation]time.Time, now time.Time) 
 	next = map[reservation]time.Time{}
 	for k, r := range m.late.base {
 		res := reservation{k, r.rev}
-		since, known := seen[res]
-		if !known {
-			since = now
-		}
-		if next[res] = since; now.Sub(since) >= lateFor {
+		if next[res] = firstSeen(seen, res, now); now.Sub(next[res]) >= lateFor {
 			over = append(over, res)
 		}
 	}

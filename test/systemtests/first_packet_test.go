@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/test/lab"
+	"github.com/contiv/netplugin/utils/busy"
 )
 
 // TestFirstPacket: the first packet of a container that has just been attached is answered
@@ -18,7 +19,7 @@ func TestFirstPacket(t *testing.T) {
 	near, far := c.attach("host1", "near", "net"), c.attach("host2", "far", "net")
 	c.reaches("near", far.IPv4)
 	c.reaches("near", far.IPv6)
-	starve(t, 6)
+	busy.Processes(t, 6)
 	rounds := 60
 	if long() {
 		rounds = 1000

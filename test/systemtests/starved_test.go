@@ -3,33 +3,16 @@ package systemtests
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/contiv/netplugin/test/lab"
+	"github.com/contiv/netplugin/utils/busy"
 )
-
-// starve keeps n processes busy until the test ends.
-func starve(t *testing.T, n int) {
-	t.Helper()
-	for range n {
-		cmd := exec.Command("sh", "-c", "while :; do :; done")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait() // killed is what it is supposed to be
-		})
-	}
-}
 
 var tenures = regexp.MustCompile(`(?m)^contiv_netmaster_tenures_total (\d+)`)
 
@@ -51,7 +34,7 @@ func (c cluster) tenures(masters int) (n int) {
 // no request of netctl or of a container's attachment fails. That counts; how long they take
 // does not.
 func TestStarved(t *testing.T) {
-	busy, during := 20, 20*time.Second
+	crowd, during := 20, 20*time.Second
 	if long() {
 		during = 10 * time.Minute
 	}
@@ -65,7 +48,7 @@ func TestStarved(t *testing.T) {
 			c.netctl("net", "create", "net", "--subnet=20.1.0.0/16", "--gateway=20.1.255.254")
 			masters := max(l.Masters, 1)
 			before := c.tenures(masters)
-			starve(t, busy)
+			busy.Processes(t, crowd)
 			ctx, cancel := context.WithTimeout(t.Context(), during)
 			defer cancel()
 			var requests, failed atomic.Int32
@@ -102,7 +85,7 @@ func TestStarved(t *testing.T) {
 			})
 			wg.Wait()
 			lost := c.tenures(masters) - before
-			t.Logf("%s, %d busy processes, %s: %d requests, %d failed, %d lost locks", store, busy, during, requests.Load(), failed.Load(), lost)
+			t.Logf("%s, %d busy processes, %s: %d requests, %d failed, %d lost locks", store, crowd, during, requests.Load(), failed.Load(), lost)
 			if lost != 0 {
 				t.Errorf("the lock was lost %d times", lost)
 			}

@@ -4,30 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/utils/busy"
 )
-
-// Starve keeps n processes busy until the test ends, so that everything else gets what is
-// left of the processors.
-func Starve(t testing.TB, n int) {
-	t.Helper()
-	for range n {
-		cmd := exec.Command("sh", "-c", "while :; do :; done")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait() // killed is what it is supposed to be
-		})
-	}
-}
 
 // starved is how many busy processes there are beside a leader, and for how long.
 func starved() (processes int, during time.Duration) {
@@ -46,7 +28,7 @@ func LeadStarved(t *testing.T, open func(testing.TB) objdb.Store, lease time.Dur
 	if err != nil {
 		t.Fatal(err)
 	}
-	Starve(t, n)
+	busy.Processes(t, n)
 	ctx, cancel := context.WithTimeout(t.Context(), during)
 	defer cancel()
 	seen := 0
