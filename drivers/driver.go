@@ -117,16 +117,16 @@ type Driver interface {
 	// SetService declares a service for the containers of a tenant, or of all.
 	SetService(Service)
 	RemoveService(id string)
-	// SetAllowSet declares what connections are allowed, for guards to refer to.
-	SetAllowSet(AllowSet)
-	RemoveAllowSet(id string)
-	// SetGuard holds an endpoint of this host to sets of what is allowed, besides the
+	// SetPolicyRuleSet declares what connections are allowed, for guards to refer to.
+	SetPolicyRuleSet(PolicyRuleSet)
+	RemovePolicyRuleSet(id string)
+	// SetEndpointPolicy holds an endpoint of this host to sets of what is allowed, besides the
 	// rules of its tenant: what either denies is denied.
-	SetGuard(Guard)
-	RemoveGuard(endpointID string)
-	// KeepGuards and ReleaseGuards are for guards what those are for services.
-	KeepGuards()
-	ReleaseGuards()
+	SetEndpointPolicy(EndpointPolicy)
+	RemoveEndpointPolicy(endpointID string)
+	// KeepEndpointPolicies and ReleaseEndpointPolicies are for guards what those are for services.
+	KeepEndpointPolicies()
+	ReleaseEndpointPolicies()
 	// KeepServices, called before Complete, has services stay that a predecessor has
 	// declared and nobody declares yet, until ReleaseServices: whoever declares them may
 	// have to wait for it.
@@ -165,7 +165,7 @@ type Driver interface {
 	// Unavailable while a switch cannot be asked.
 	ServiceCounts(ctx context.Context) ([]ServiceCount, error)
 	// InspectBGP describes the BGP speaker; without one the error says why.
-	InspectBGP(ctx context.Context) (bgp.Picture, error)
+	InspectBGP(ctx context.Context) (bgp.State, error)
 	// RuleHits tells how often each rule has decided on this host, by its id. It fails
 	// with Unavailable while a switch cannot be asked.
 	RuleHits(ctx context.Context) (map[string]Hits, error)

@@ -206,7 +206,7 @@ func (a *agreement) service(n Network, i int) Service {
 	i %= 4
 	s := Service{ID: fmt.Sprint("s", i), VRF: n.VRF, Affinity: time.Duration(r.IntN(2)) * time.Hour}
 	for k, proto := range protocols() {
-		seat := Seat{
+		seat := Frontend{
 			Number: uint32(1 + 10*i + k), Proto: proto, Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(n.Tag - 100), byte(200 + i)}), uint16(80+k)), Drop: r.IntN(2) == 0,
 		}
 		for v := range r.IntN(4) {
@@ -215,7 +215,7 @@ func (a *agreement) service(n Network, i int) Service {
 			})
 		}
 		SortProviders(seat.Providers)
-		s.Seats = append(s.Seats, seat)
+		s.Frontends = append(s.Frontends, seat)
 	}
 	return s
 }

@@ -36,14 +36,14 @@ const (
 
 // Priorities. A table's miss is 0.
 const (
-	prioRule    = 10 // plus three times the rule's priority, plus 1 for a rejection, 2 for a silent denial: up to 312
-	prioMiss    = 0
-	prioFlood   = 10 // what prioNormal does not know
-	prioGeneral = 50 // wider than prioNormal
-	prioNormal  = 100
-	prioGuard   = 110    // narrows what prioNormal would catch
-	prioDrop    = 200    // malformed, never to be forwarded
-	prioOutside = 0x7fff // less the number of the VRF: endpoints as the outside sees them
+	prioRule           = 10 // plus three times the rule's priority, plus 1 for a rejection, 2 for a silent denial: up to 312
+	prioMiss           = 0
+	prioFlood          = 10 // what prioNormal does not know
+	prioGeneral        = 50 // wider than prioNormal
+	prioNormal         = 100
+	prioEndpointPolicy = 110    // narrows what prioNormal would catch
+	prioDrop           = 200    // malformed, never to be forwarded
+	prioOutside        = 0x7fff // less the number of the VRF: endpoints as the outside sees them
 )
 
 // Numbers that features put into cookies.
@@ -65,7 +65,7 @@ const (
 	featureCountIn  // learned: packets from a provider
 	featureAffinity // learned: the provider a client is to get again
 	featureHost
-	featureGuard
+	featureEndpointPolicy
 	featureFair
 	featureMixed // learned: a client of a provider has come to it through a service
 	featureTunnel

@@ -22,7 +22,7 @@ import (
 const farMark = 1
 
 // far are the addresses of this host among hosts, by family.
-func (h HostAccess) far() []netip.Addr { return []netip.Addr{h.Far4, h.Far6} }
+func (h HostAccess) far() []netip.Addr { return []netip.Addr{h.NodeSNAT4, h.NodeSNAT6} }
 
 // farTunnel says where a packet's other host stands, when it comes and when it goes, and
 // which part of the label holds it.
@@ -34,7 +34,7 @@ func (h HostAccess) farTunnel() (src, dst, label of.Subfield) {
 }
 
 func (f hostAccess) reachesFar(p *Pipeline) bool {
-	return f.world && (p.set.Host.Far4.IsValid() || p.set.Host.Far6.IsValid())
+	return f.world && (p.set.Host.NodeSNAT4.IsValid() || p.set.Host.NodeSNAT6.IsValid())
 }
 
 // farFixed: the host's own packets pass unjudged here, and so do the answers.
@@ -49,7 +49,7 @@ func (f hostAccess) farFixed(p *Pipeline) []row {
 	for _, bits := range []uint32{trackedReply, trackedRelated} {
 		for _, family := range families {
 			m := family.CTState(bits, bits).With(of.FieldCTMark.Is(farMark)).Reg(regOrigin, originLocal)
-			rows = append(rows, row{tableHostEmit, prioGuard, m, back})
+			rows = append(rows, row{tableHostEmit, prioEndpointPolicy, m, back})
 		}
 	}
 	return rows
@@ -95,8 +95,8 @@ func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
 	mac := h.MAC
 	for _, family := range []func(of.Match) of.Match{of.Match.IP, of.Match.IPv6} {
 		rows = append(rows,
-			row{tableTunnelNet, prioGuard, family(tunnel.With(of.FieldEthSrc.IsMAC(mac))), applyGoto(in, p.to(p.forward))},
-			row{tableTunnelNet, prioGuard + 1, family(tunnel.With(of.FieldEthDst.IsMAC(mac))), apply(back)})
+			row{tableTunnelNet, prioEndpointPolicy, family(tunnel.With(of.FieldEthSrc.IsMAC(mac))), applyGoto(in, p.to(p.forward))},
+			row{tableTunnelNet, prioEndpointPolicy + 1, family(tunnel.With(of.FieldEthDst.IsMAC(mac))), apply(back)})
 	}
 	return rows
 }

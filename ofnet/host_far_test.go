@@ -10,7 +10,7 @@ import (
 // farFlows is a routed VXLAN whose host reaches containers of other hosts.
 func farFlows(t *testing.T) (*Pipeline, Network, map[string]Program) {
 	access := testAccess
-	access.Far4, access.Far6 = addr("192.0.2.10"), addr("fd63:6f6e:7469:ffff::c000:20a")
+	access.NodeSNAT4, access.NodeSNAT6 = addr("192.0.2.10"), addr("fd63:6f6e:7469:ffff::c000:20a")
 	p := newPipeline(t, Settings{Encap: VXLAN, Routing: true, Round: 1, Host: access, TunnelPort: testTunnelPort})
 	meant := within(vxNet1)
 	meant.Meant = true

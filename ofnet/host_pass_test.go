@@ -15,7 +15,7 @@ func TestTraceForwardedByTheHost(t *testing.T) {
 	sw := ovstest.Start(t)
 	for name, set := range hostModes {
 		t.Run(name, func(t *testing.T) {
-			set.Round, set.Host, set.TunnelPort, set.Guards = 1, testAccess, testTunnelPort, true
+			set.Round, set.Host, set.TunnelPort, set.EndpointPolicies = 1, testAccess, testTunnelPort, true
 			p := newPipeline(t, set)
 			guarded, ruled, network := known(policed(local1), true), known(policed(local1b), true), vxNet1
 			if set.Encap == VLAN {
@@ -25,8 +25,8 @@ func TestTraceForwardedByTheHost(t *testing.T) {
 			realBridge(t, sw, bridge, map[string]Program{
 				"fixed": p.Fixed(), "host": p.HostPort(testHostPort, addr("132.1.1.2")), "net": p.Network(within(network)),
 				"guarded": p.Endpoint(guarded), "ruled": p.Endpoint(ruled),
-				"set":   p.AllowSet(AllowSet{ID: "in", Number: 20, Allows: []Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}}),
-				"guard": p.Guard(Guard{Endpoint: guarded, In: 20}),
+				"set":   p.PolicyRuleSet(PolicyRuleSet{ID: "in", Number: 20, Allows: []Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}}),
+				"guard": p.EndpointPolicy(EndpointPolicy{Endpoint: guarded, In: 20}),
 				"rule":  p.Rule(Rule{ID: "r", Priority: 10, Dst: host(ruled.IPv4), Proto: 6, DstPort: 22, Deny: true}),
 				"vrf":   p.VRF(VRFPolicy{VRF: network.VRF, Generation: 3}),
 				"node":  p.OwnNode(nil, []netip.Addr{addr("172.19.255.254")}),

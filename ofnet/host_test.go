@@ -79,7 +79,7 @@ func TestTraceHostAccess(t *testing.T) {
 	sw := ovstest.Start(t)
 	for name, set := range hostModes {
 		p, flows := hostFlows(t, set)
-		flows["svc"] = p.Service(Service{ID: "api", VRF: local1.VRF, Seats: []Seat{{
+		flows["svc"] = p.Service(Service{ID: "api", VRF: local1.VRF, Frontends: []Frontend{{
 			Number: 7, Proto: 6, Addr: netip.MustParseAddrPort("10.96.0.1:443"),
 			Providers: []Provider{{Addr: netip.MustParseAddrPort("192.0.2.9:6443")}},
 		}}})
@@ -138,14 +138,14 @@ func TestTraceHostAndTracked(t *testing.T) {
 	const committed = "ct(commit,zone=NXM_NX_REG2[0..15]"
 	guarded, free, red := known(local1b, true), known(local1, true), known(red, true)
 	free.IPv6, red.Policed = netip.Addr{}, true
-	settings := Settings{Encap: VXLAN, Routing: true, Round: 1, Guards: true, Host: testAccess, TunnelPort: testTunnelPort}
+	settings := Settings{Encap: VXLAN, Routing: true, Round: 1, EndpointPolicies: true, Host: testAccess, TunnelPort: testTunnelPort}
 	p := newPipeline(t, settings)
 	looked := fmt.Sprint("ct(table=", p.to(tableHostTrack))
 	sw := ovstest.Start(t)
 	realBridge(t, sw, "br", map[string]Program{
 		"fixed": p.Fixed(), "host": p.HostPort(testHostPort), "net": p.Network(within(vxNet1)),
 		"guarded": p.Endpoint(guarded), "free": p.Endpoint(free), "red": p.Endpoint(red),
-		"guard": p.Guard(Guard{Endpoint: guarded}), "vrf": p.VRF(VRFPolicy{VRF: guarded.VRF, GuardsOnly: true}),
+		"guard": p.EndpointPolicy(EndpointPolicy{Endpoint: guarded}), "vrf": p.VRF(VRFPolicy{VRF: guarded.VRF, EndpointPoliciesOnly: true}),
 		"vrf red": p.VRF(VRFPolicy{VRF: red.VRF}),
 	})
 	for i := range 4 {

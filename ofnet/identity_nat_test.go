@@ -52,10 +52,10 @@ func TestNoIdentityNAT(t *testing.T) {
 		check(mode, p.Service(webService(vxNet1, 0)))
 		// A service whose address is that of its provider.
 		own := webService(vxNet1, 0)
-		own.Seats = own.Seats[:1]
-		own.Seats[0].Addr = own.Seats[0].Providers[0].Addr
+		own.Frontends = own.Frontends[:1]
+		own.Frontends[0].Addr = own.Frontends[0].Providers[0].Addr
 		for _, f := range p.Service(own).Flows {
-			if strings.Contains(f.String(), "nat(dst="+own.Seats[0].Addr.String()) {
+			if strings.Contains(f.String(), "nat(dst="+own.Frontends[0].Addr.String()) {
 				t.Errorf("%s: a service at its provider's address is translated: %s", mode, f.String())
 			}
 		}

@@ -30,7 +30,7 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	p.next, p.filtered = p.filtered, tableServiceReply
 	p.policy.byAddress = !set.Routing
 	p.features = append(p.features, p.policy, service{}, rejecter{}, fair{})
-	if set.Guards {
+	if set.EndpointPolicies {
 		p.features = append(p.features, guards{})
 	}
 	p.entry, p.sent = tableFrame, tableService
@@ -40,7 +40,7 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 		p.features = append(p.features, dns{})
 	}
 	if !set.AllowSpoofing {
-		p.features = append(p.features, sourceGuard{})
+		p.features = append(p.features, sourceCheck{})
 	}
 	p.features = append(p.features, hostFeatures(set)...)
 	p.ids, p.names = number(p.features)

@@ -4,7 +4,7 @@ package ofnet
 var featureNames = map[uint8]string{
 	0: "miss", featureClassify: "classify", featureNeighbour: "neighbour", featureARP: "arp", featureND: "nd", featureRoute: "route",
 	featureSwitch: "switch", featureSource: "source", featurePolicy: "policy", featureDNS: "dns", featureUplink: "uplink",
-	featureExternal: "external", featureService: "service", featureReject: "reject", featureGuard: "guard", featureTunnel: "tunnel", featureReach: "reach", featureFrame: "frame",
+	featureExternal: "external", featureService: "service", featureReject: "reject", featureEndpointPolicy: "guard", featureTunnel: "tunnel", featureReach: "reach", featureFrame: "frame",
 	featureCountOut: "service", featureCountIn: "service", featureAffinity: "service",
 }
 

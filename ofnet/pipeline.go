@@ -22,8 +22,8 @@ type Settings struct {
 	Round      uint16 // goes into cookies
 	// Host is how containers and the host reach each other; zero when they do not.
 	Host HostAccess
-	// Guards makes room for endpoints that are held to AllowSets.
-	Guards bool
+	// EndpointPolicies makes room for endpoints that are held to PolicyRuleSets.
+	EndpointPolicies bool
 	// ConnectionRate bounds the tracked connections that an endpoint of this host may begin
 	// per second; 0: it does not. Beyond it, their first packets are dropped.
 	ConnectionRate uint32
@@ -136,7 +136,7 @@ func (p *Pipeline) Flood(f Flood) Program {
 func (p *Pipeline) VRF(v VRFPolicy) Program {
 	var owner feature = p.policy
 	rows := p.policy.vrf(p, v)
-	if v.GuardsOnly { // which goes when the guards do
+	if v.EndpointPoliciesOnly { // which goes when the guards do
 		owner = guards{}
 	} else {
 		rows = append(rows, p.hostCheck(of.NewMatch().Reg(regVRF, uint32(v.VRF)))...)

@@ -124,9 +124,9 @@ func TestGoldenFlows(t *testing.T) {
 		{"vrouter_endpoint_remote", r, r.Endpoint(remote1)},
 		{"vrouter_endpoint_qos", r, r.Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46}))},
 		{"vlan_endpoint_rate_only", v, v.Endpoint(limited(vl1, QoS{Rate: 1000}))},
-		{"guards_vrf", g, g.VRF(VRFPolicy{VRF: 1, Generation: 0x1234567, GuardsOnly: true})},
-		{"guards_guard", g, g.Guard(Guard{Endpoint: local1, In: 16, Out: 17})},
-		{"guards_allow", g, g.AllowSet(AllowSet{ID: "web", Number: 16, Allows: []Allow{
+		{"guards_vrf", g, g.VRF(VRFPolicy{VRF: 1, Generation: 0x1234567, EndpointPoliciesOnly: true})},
+		{"guards_guard", g, g.EndpointPolicy(EndpointPolicy{Endpoint: local1, In: 16, Out: 17})},
+		{"guards_allow", g, g.PolicyRuleSet(PolicyRuleSet{ID: "web", Number: 16, Allows: []Allow{
 			{},
 			{Peers: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}},
 			{Ports: []PortRange{{Proto: 6, Low: 80, High: 95}, {Proto: 132, High: 65535}}},

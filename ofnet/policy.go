@@ -30,9 +30,9 @@ type VRFPolicy struct {
 	// Generation names the rules that there are: 31 bits, another number for other
 	// rules. A connection admitted under another generation is judged again.
 	Generation uint32
-	// GuardsOnly says that there are no rules: only connections of guarded endpoints
+	// EndpointPoliciesOnly says that there are no rules: only connections of guarded endpoints
 	// are tracked.
-	GuardsOnly bool
+	EndpointPoliciesOnly bool
 }
 
 // RuleSet sums rules up.
@@ -94,8 +94,8 @@ func (f policy) tables() []table {
 
 // judge is where new connections go.
 func (policy) judge(p *Pipeline) table {
-	if p.set.Guards {
-		return tableGuardOut
+	if p.set.EndpointPolicies {
+		return tableEndpointPolicyOut
 	}
 	return tableGroupSource
 }
@@ -123,7 +123,7 @@ func (f policy) fixed(p *Pipeline) []row {
 		{tableState, prioNormal, state(tracked | of.CTRel).With(admitted), next},
 		{tableState, prioNormal, state(tracked | of.CTRel).With(denied), drop},
 		{tableState, prioMiss, of.NewMatch(), goTo(p.to(f.judge(p)))},
-		{tableGroupSource, prioGuard, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(f.afterSource()))},
+		{tableGroupSource, prioEndpointPolicy, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(f.afterSource()))},
 		{tableGroupSource, prioMiss, of.NewMatch(), goTo(p.to(f.afterSource()))},
 	}
 	remember := of.NewActions().CT(of.CT{Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(denied)})
@@ -131,18 +131,18 @@ func (f policy) fixed(p *Pipeline) []row {
 		rows = append(rows,
 			row{tablePolicy, prioMiss + 1, family, f.admit(p)},
 			row{tableDeny, prioNormal, family.CTState(tracked|of.CTEst, tracked|of.CTEst), apply(remember)},
-			row{tableDeny, prioGuard, family.CTState(tracked|of.CTEst, tracked|of.CTEst).Reg(regScratch, rejectedByRule), applyGoto(remember, p.to(tableReject))},
+			row{tableDeny, prioEndpointPolicy, family.CTState(tracked|of.CTEst, tracked|of.CTEst).Reg(regScratch, rejectedByRule), applyGoto(remember, p.to(tableReject))},
 			row{tableDeny, prioGeneral, family.Reg(regScratch, rejectedByRule), goTo(p.to(tableReject))})
 	}
 	// Links live by neighbour discovery and multicast listening, which have no
 	// connections (RFC 4861, RFC 2710, RFC 3810).
 	for _, typ := range []uint8{icmpv6RouterSolicit, icmpv6RouterAdvert, icmpv6NeighborSolicit, icmpv6NeighborAdvert, icmpv6Redirect} {
-		rows = append(rows, row{tableTrack, prioGuard, of.NewMatch().ICMPv6(typ), next})
+		rows = append(rows, row{tableTrack, prioEndpointPolicy, of.NewMatch().ICMPv6(typ), next})
 	}
 	// Listeners talk to groups and to all routers. To one address, it would be a way to
 	// talk past the rules.
 	for _, typ := range []uint8{icmpv6ListenerQuery, icmpv6ListenerReport1, icmpv6ListenerDone, icmpv6ListenerReport} {
-		rows = append(rows, row{tableTrack, prioGuard, of.NewMatch().ICMPv6(typ).IPv6Dst(multicast6), next})
+		rows = append(rows, row{tableTrack, prioEndpointPolicy, of.NewMatch().ICMPv6(typ).IPv6Dst(multicast6), next})
 	}
 	if f.byAddress {
 		rows = append(rows, row{tableGroupDest, prioMiss, of.NewMatch(), goTo(p.to(tablePolicy))})
@@ -176,7 +176,7 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 		// Bridges deliver by MAC, whatever the IP address is: one that is link-local, of
 		// a multicast group, or somebody else's.
 		inNetwork := vrf.Reg(regSegment, e.Segment())
-		rows = append(rows, row{tableGroupDest, prioGuard, inNetwork.EthDst(e.MAC), to})
+		rows = append(rows, row{tableGroupDest, prioEndpointPolicy, inNetwork.EthDst(e.MAC), to})
 		if !e.Local() {
 			rows = append(rows, row{tableGroupSource, prioNormal - 1, inNetwork.EthSrc(e.MAC), fromRemote})
 		}
@@ -200,15 +200,15 @@ func (f policy) vrf(p *Pipeline, v VRFPolicy) []row {
 	m := of.NewMatch().Reg(regVRF, uint32(v.VRF))
 	known := of.NewActions().SetReg(regMark, mark)
 	track := trackConnection(p, known)
-	if v.GuardsOnly {
-		track = applyGoto(known, p.to(tableGuard))
+	if v.EndpointPoliciesOnly {
+		track = applyGoto(known, p.to(tableEndpointPolicy))
 	}
 	const established = of.CTTracked | of.CTEst
 	return []row{
 		{tableTrack, prioNormal, m.IP(), track},
 		{tableTrack, prioNormal, m.IPv6(), track},
 		{
-			tableState, prioGuard, m.CTState(established, established|of.CTInvalid).With(of.FieldCTMark.Is(uint64(mark))),
+			tableState, prioEndpointPolicy, m.CTState(established, established|of.CTInvalid).With(of.FieldCTMark.Is(uint64(mark))),
 			goTo(p.to(p.filtered)),
 		},
 	}

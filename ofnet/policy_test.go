@@ -248,9 +248,9 @@ func elsewhere(rng *rand.Rand, six bool, endpoints []Endpoint) netip.Addr {
 	return []netip.Addr{addr("169.254.1.1"), addr("224.0.0.5"), addr("239.1.1.1"), other.IPv4}[rng.IntN(4)]
 }
 
-// The switch's verdict on new connections is that of the naive evaluator, for random
+// The switch's verdict on new connections is that of the reference model, for random
 // rules and packets of both families, from containers, tunnels and uplinks.
-func TestPolicyAgreesWithNaiveEvaluator(t *testing.T) {
+func TestPolicyAgreesWithReferenceModel(t *testing.T) {
 	sw := ovstest.Start(t)
 	for mode, b := range policyBridges(t) {
 		t.Run(mode, func(t *testing.T) {

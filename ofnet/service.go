@@ -127,7 +127,7 @@ func (f service) fixed(p *Pipeline) []row {
 		arpReplyRow(),
 		{tableService, prioMiss, of.NewMatch(), goTo(p.to(p.forward))},
 		{tableServiceState, prioDrop, state(trackedInvalid), drop},
-		{tableServiceState, prioGuard, state(trackedRelated), goTo(p.to(tableServiceOut))},
+		{tableServiceState, prioEndpointPolicy, state(trackedRelated), goTo(p.to(tableServiceOut))},
 		// The provider is none any more, or was learned from a connection.
 		{tableServiceState, prioGeneral, state(trackedEst), goTo(p.to(tableReject))},
 		{tableServiceOut, prioMiss, of.NewMatch(), goTo(p.to(p.forward))},
@@ -136,7 +136,7 @@ func (f service) fixed(p *Pipeline) []row {
 		{tableServiceBack, prioNormal, state(trackedReply), apply(turnAround().OutputInPort())},
 	}
 	if p.set.Routing && p.set.Encap == VXLAN { // the client's host does it
-		rows = append(rows, row{tableServiceReply, prioGuard, of.NewMatch().Reg(regOutPort, p.set.TunnelPort), goTo(p.to(p.next))})
+		rows = append(rows, row{tableServiceReply, prioEndpointPolicy, of.NewMatch().Reg(regOutPort, p.set.TunnelPort), goTo(p.to(p.next))})
 	}
 	rows = append(rows, ndReplyRows(p)...)
 	for _, ip := range ipFamilies() {
@@ -229,7 +229,7 @@ func (service) direct(p *Pipeline, ip ipFamily, proto uint8) []row {
 	}
 	rows := []row{
 		{tableServiceDirect, prioNormal, m, commit(tableServiceOut)},
-		{tableServiceDirect, prioGuard, m.Reg(regService, 0), commit(p.forward)},
+		{tableServiceDirect, prioEndpointPolicy, m.Reg(regService, 0), commit(p.forward)},
 	}
 	for _, half := range otherPorts(proto) {
 		do := applyGoto(of.NewActions().SetReg(regScratch, half.number), p.to(tableServicePort))
@@ -288,7 +288,7 @@ func (f service) endpoint(p *Pipeline, e Endpoint) []row {
 		ip := familyOf(a)
 		if e.Local() {
 			self := of.NewMatch().InPort(e.Port).Dst(host(a))
-			rows = append(rows, row{tableServiceOut, prioGuard, self, apply(turnAround().MoveField(ip.vip, ip.src).OutputInPort())})
+			rows = append(rows, row{tableServiceOut, prioEndpointPolicy, self, apply(turnAround().MoveField(ip.vip, ip.src).OutputInPort())})
 			rows = append(rows, f.otherPort(p, e, a)...)
 		}
 		if p.set.Routing {

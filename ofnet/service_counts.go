@@ -9,7 +9,7 @@ import (
 
 // ServiceCount is what a container of this host has exchanged with a provider of a seat.
 type ServiceCount struct {
-	Seat     uint32
+	Frontend uint32
 	Client   netip.Addr
 	Provider netip.AddrPort
 	Proto    uint8
@@ -45,7 +45,7 @@ func (s *Switch) ServiceCounts(ctx context.Context) ([]ServiceCount, error) {
 			return
 		}
 		out = append(out, ServiceCount{
-			Seat: uint32(seat.Uint64()), Client: e.client, Provider: e.provider, Proto: e.proto,
+			Frontend: uint32(seat.Uint64()), Client: e.client, Provider: e.provider, Proto: e.proto,
 			Out: of.Counter{Packets: f.Packets, Bytes: f.Bytes}, In: in[e],
 		})
 		delete(in, e)

@@ -19,12 +19,12 @@ type Service struct {
 	VRF uint16 // of the clients; below 1<<15
 	// Affinity is how long a client gets the same provider again after its last new
 	// connection, in seconds up to 65535 (18 hours); 0 for no longer than a connection.
-	Affinity time.Duration
-	Seats    []Seat
+	Affinity  time.Duration
+	Frontends []Frontend
 }
 
-// Seat is one port of a service at one of its addresses.
-type Seat struct {
+// Frontend is one port of a service at one of its addresses.
+type Frontend struct {
 	// Number is the seat's own in the bridge, 1 to 1<<30. It is the same after a
 	// restart, or connections are only looked up anew.
 	Number    uint32
@@ -56,8 +56,8 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// SeatKey is what a seat's number should follow from.
-func SeatKey(vrf uint16, proto uint8, a netip.AddrPort) uint32 {
+// FrontendKey is what a seat's number should follow from.
+func FrontendKey(vrf uint16, proto uint8, a netip.AddrPort) uint32 {
 	b := binary.BigEndian.AppendUint16(nil, vrf)
 	b = append(b, proto)
 	b, _ = a.AppendBinary(b) // cannot fail
@@ -127,7 +127,7 @@ type provision struct {
 
 func (s Service) provisions() iter.Seq[provision] {
 	return func(yield func(provision) bool) {
-		for _, seat := range s.Seats {
+		for _, seat := range s.Frontends {
 			for _, p := range seat.Providers {
 				if !yield(provision{s.VRF, seat.Proto, seat.Addr, p.Addr}) {
 					return

@@ -12,12 +12,12 @@ func (p *Pipeline) Service(s Service) Program {
 	var out Program
 	var rows []row
 	vips := map[netip.Addr]bool{}
-	for _, seat := range s.Seats {
+	for _, seat := range s.Frontends {
 		if vip := seat.Addr.Addr(); !vips[vip] {
 			vips[vip] = true
 			rows = append(rows, vipRows(p, s.VRF, vip)...)
 		}
-		add, groups := seatRows(p, s, seat)
+		add, groups := frontendRows(p, s, seat)
 		rows, out.Groups = append(rows, add...), append(out.Groups, groups...)
 	}
 	out.Flows = dedupe(p.place(service{}, s.ID, rows))
@@ -29,11 +29,11 @@ func vipRows(p *Pipeline, vrf uint16, vip netip.Addr) []row {
 	ip := familyOf(vip)
 	m := of.NewMatch().Reg(regVRF, uint32(vrf))
 	a := of.NewActions().SetField(ip.vip.IsAddr(vip))
-	resolve := row{tableNeighbour, prioGuard, arpFor(vrf, vip), answer(p, RouterMAC)}
+	resolve := row{tableNeighbour, prioEndpointPolicy, arpFor(vrf, vip), answer(p, RouterMAC)}
 	if vip.Is4() {
 		resolve.do = answer(p, ServiceMAC(vip))
 	} else {
-		resolve = row{tableNeighbour, prioGuard, ndFor(vrf, vip), advertise(p, ndSolicited|ndOverride)}
+		resolve = row{tableNeighbour, prioEndpointPolicy, ndFor(vrf, vip), advertise(p, ndSolicited|ndOverride)}
 	}
 	return []row{
 		resolve,
@@ -47,7 +47,7 @@ func vipRows(p *Pipeline, vrf uint16, vip netip.Addr) []row {
 // mostBuckets keeps a group within a message.
 const mostBuckets = 1000
 
-func seatRows(p *Pipeline, s Service, seat Seat) (rows []row, groups []of.Group) {
+func frontendRows(p *Pipeline, s Service, seat Frontend) (rows []row, groups []of.Group) {
 	ip := familyOf(seat.Addr.Addr())
 	src, dst := portFields(seat.Proto)
 	mine := of.NewMatch().Reg(regService, seat.Number).EthType(ip.ethType).IPProto(seat.Proto)
@@ -87,7 +87,7 @@ func seatRows(p *Pipeline, s Service, seat Seat) (rows []row, groups []of.Group)
 		}
 		add(tableServiceNAT, prioNormal, mine.Reg(regProvider, numbers[i]), lead)
 		if s.Affinity > 0 {
-			add(tableServiceSelect, prioGuard, mine.Reg(regProvider, numbers[i]), goTo(p.to(tableServiceNAT)))
+			add(tableServiceSelect, prioEndpointPolicy, mine.Reg(regProvider, numbers[i]), goTo(p.to(tableServiceNAT)))
 		}
 	}
 
@@ -114,7 +114,7 @@ func seatRows(p *Pipeline, s Service, seat Seat) (rows []row, groups []of.Group)
 // chooser spreads new connections over the providers. A select group does without
 // asking the switch's slow path for each connection; but it hashes the ports of TCP and
 // SCTP only, so connections of UDP draw a slot.
-func chooser(p *Pipeline, seat Seat, mine of.Match, open []uint32) (do of.Instructions, rows []row, groups []of.Group) {
+func chooser(p *Pipeline, seat Frontend, mine of.Match, open []uint32) (do of.Instructions, rows []row, groups []of.Group) {
 	if seat.Proto != of.ProtoUDP && len(open) <= mostBuckets {
 		g := of.Group{ID: serviceGroup | seat.Number, Type: of.GroupTypeSelect}
 		for _, n := range open {
@@ -139,8 +139,8 @@ func chooser(p *Pipeline, seat Seat, mine of.Match, open []uint32) (do of.Instru
 // this one nor the one above.
 const serviceGroup = 1 << 30
 
-// MaxSeat is the largest number of a seat.
-const MaxSeat = serviceGroup - 1
+// MaxFrontend is the largest number of a seat.
+const MaxFrontend = serviceGroup - 1
 
 // drawBasis makes the draw differ from other hashes over the same fields.
 const drawBasis = 0x5eaf

@@ -29,7 +29,7 @@ func webService(n Network, affinity time.Duration) Service {
 	vip := func(port int) netip.AddrPort { return netip.MustParseAddrPort(at(200, port)) }
 	draining := providers(at(2, 8080), at(3, 8080))
 	draining[1].Draining = true
-	return Service{ID: "web:" + n.ID, VRF: n.VRF, Affinity: affinity, Seats: []Seat{
+	return Service{ID: "web:" + n.ID, VRF: n.VRF, Affinity: affinity, Frontends: []Frontend{
 		{Number: 101, Proto: of.ProtoTCP, Addr: vip(80), Providers: providers(at(1, 8080), at(2, 8080))},
 		{Number: 102, Proto: of.ProtoUDP, Addr: vip(53), Providers: providers(at(2, 5353), at(3, 5353))},
 		{Number: 103, Proto: of.ProtoTCP, Addr: vip(81)},
@@ -42,8 +42,8 @@ func webService(n Network, affinity time.Duration) Service {
 
 // renumbered is a service whose seats have numbers of their own.
 func renumbered(s Service) Service {
-	for i := range s.Seats {
-		s.Seats[i].Number += 100
+	for i := range s.Frontends {
+		s.Frontends[i].Number += 100
 	}
 	return s
 }
@@ -62,8 +62,8 @@ func TestTraceService(t *testing.T) {
 			network.Gateway4 = addr("10.1.1.254")
 			programs["svc"] = b.p.Service(webService(network, 0))
 			sticky := renumbered(webService(network, time.Hour))
-			for i := range sticky.Seats {
-				sticky.Seats[i].Addr = netip.AddrPortFrom(sticky.Seats[i].Addr.Addr().Next(), sticky.Seats[i].Addr.Port())
+			for i := range sticky.Frontends {
+				sticky.Frontends[i].Addr = netip.AddrPortFrom(sticky.Frontends[i].Addr.Addr().Next(), sticky.Frontends[i].Addr.Port())
 			}
 			programs["sticky"] = b.p.Service(sticky)
 			realBridge(t, sw, mode, programs)
@@ -137,11 +137,11 @@ func TestProviderNumbers(t *testing.T) {
 
 // What a change of a service ends: connections to providers that are gone, and none else.
 func TestGoneConnections(t *testing.T) {
-	before := Service{VRF: 2, Seats: []Seat{{Number: 1, Proto: of.ProtoTCP, Addr: netip.MustParseAddrPort("10.0.0.9:80"), Providers: providers("10.0.0.1:8080", "10.0.0.2:8080")}}}
+	before := Service{VRF: 2, Frontends: []Frontend{{Number: 1, Proto: of.ProtoTCP, Addr: netip.MustParseAddrPort("10.0.0.9:80"), Providers: providers("10.0.0.1:8080", "10.0.0.2:8080")}}}
 	now := before
-	now.Seats = []Seat{before.Seats[0]}
-	now.Seats[0].Providers = providers("10.0.0.2:8080", "10.0.0.3:8080")
-	now.Seats[0].Providers[0].Draining = true
+	now.Frontends = []Frontend{before.Frontends[0]}
+	now.Frontends[0].Providers = providers("10.0.0.2:8080", "10.0.0.3:8080")
+	now.Frontends[0].Providers[0].Draining = true
 	gone := GoneConnections(before, now)
 	if len(gone) != 1 || gone[0].Reply.Src != addr("10.0.0.1") || gone[0].Orig.DstPort != 80 || gone[0].Zone != 1<<15|2 {
 		t.Errorf("gone: %+v", gone)

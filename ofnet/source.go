@@ -6,7 +6,7 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// sourceGuard lets a container send under its own addresses only: Ethernet, IPv4,
+// sourceCheck lets a container send under its own addresses only: Ethernet, IPv4,
 // IPv6, and those inside ARP and neighbour discovery. Otherwise a container could take
 // its neighbours' traffic, or pass for a member of another group.
 //
@@ -16,10 +16,10 @@ import (
 //
 // Open vSwitch reads a neighbour discovery message that has an option twice, or is
 // otherwise wrong, as one without target; those are nobody's.
-type sourceGuard struct{ noRows }
+type sourceCheck struct{ noRows }
 
-func (sourceGuard) id() uint8       { return featureSource }
-func (sourceGuard) tables() []table { return []table{tableSource, tableSourceND} }
+func (sourceCheck) id() uint8       { return featureSource }
+func (sourceCheck) tables() []table { return []table{tableSource, tableSourceND} }
 
 var (
 	linkLocal6 = netip.MustParsePrefix("fe80::/10")
@@ -36,13 +36,13 @@ func LinkLocal(m MAC) netip.Addr {
 	return netip.AddrFrom16([16]byte{0xfe, 0x80, 8: m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]})
 }
 
-func (sourceGuard) fixed(p *Pipeline) []row {
+func (sourceCheck) fixed(p *Pipeline) []row {
 	next := goTo(p.to(tableNeighbour))
 	return []row{
 		{tableSource, prioGeneral, of.NewMatch().EthType(ethTypeARP), drop},
 		{tableSource, prioGeneral, of.NewMatch().IP(), drop},
 		{tableSource, prioGeneral, of.NewMatch().IPv6(), drop},
-		{tableSourceND, prioGuard, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noTarget), drop},
+		{tableSourceND, prioEndpointPolicy, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noTarget), drop},
 		{tableSourceND, prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noMAC), next},
 		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborSolicit), drop},
 		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), drop},
@@ -50,7 +50,7 @@ func (sourceGuard) fixed(p *Pipeline) []row {
 	}
 }
 
-func (sourceGuard) endpoint(p *Pipeline, e Endpoint) []row {
+func (sourceCheck) endpoint(p *Pipeline, e Endpoint) []row {
 	if !e.Local() {
 		return nil
 	}

@@ -27,9 +27,9 @@ var (
 	// restart, RFC 4724).
 	heldRoutes = holdKind{featureExternal, firstHopSet, firstHopSet | hopSetBits}
 	// heldServices are services, some of which Kubernetes' API server tells.
-	heldServices = holdKind{featureService, serviceGroup, serviceGroup | MaxSeat}
-	// heldGuards hold pods to network policies, which the same server tells.
-	heldGuards = holdKind{feature: featureGuard, firstGroup: 1} // no groups
+	heldServices = holdKind{featureService, serviceGroup, serviceGroup | MaxFrontend}
+	// heldEndpointPolicies hold pods to network policies, which the same server tells.
+	heldEndpointPolicies = holdKind{feature: featureEndpointPolicy, firstGroup: 1} // no groups
 )
 
 // HoldRoutes keeps the routes and next hops that the bridge has and nobody wants yet,
@@ -46,12 +46,12 @@ func (s *Switch) HoldServices() { s.startHold(heldServices) }
 // ReleaseServices lets go of the services that nobody has wanted since HoldServices.
 func (s *Switch) ReleaseServices() { s.endHold(heldServices) }
 
-// HoldGuards keeps the guards that the bridge has and nobody wants yet, until
-// ReleaseGuards. It must be called before Complete.
-func (s *Switch) HoldGuards() { s.startHold(heldGuards) }
+// HoldEndpointPolicies keeps the guards that the bridge has and nobody wants yet, until
+// ReleaseEndpointPolicies. It must be called before Complete.
+func (s *Switch) HoldEndpointPolicies() { s.startHold(heldEndpointPolicies) }
 
-// ReleaseGuards lets go of the guards that nobody has wanted since HoldGuards.
-func (s *Switch) ReleaseGuards() { s.endHold(heldGuards) }
+// ReleaseEndpointPolicies lets go of the guards that nobody has wanted since HoldEndpointPolicies.
+func (s *Switch) ReleaseEndpointPolicies() { s.endHold(heldEndpointPolicies) }
 
 func (s *Switch) startHold(kind holdKind) {
 	s.mu.Lock()

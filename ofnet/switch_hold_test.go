@@ -67,7 +67,7 @@ func TestServicesOfThePredecessorStayUntilReleased(t *testing.T) {
 		return s, startSwitch(t, s)
 	}
 	one := func(vip string, number uint32) Program {
-		return p.Service(Service{ID: vip, VRF: 1, Seats: []Seat{{
+		return p.Service(Service{ID: vip, VRF: 1, Frontends: []Frontend{{
 			Number: number, Proto: 6, Addr: netip.MustParseAddrPort(vip + ":80"),
 			Providers: []Provider{{Addr: netip.MustParseAddrPort("10.1.0.1:8080")}},
 		}}})

@@ -42,12 +42,12 @@ const (
 	tableReach
 	tableExternal
 	tableTrack
-	tableGuard
+	tableEndpointPolicy
 	tableStateNew
 	tableState
-	tableGuardOut
+	tableEndpointPolicyOut
 	tableAllowOut
-	tableGuardIn
+	tableEndpointPolicyIn
 	tableAllowIn
 	tableGroupSource
 	tableGroupDest

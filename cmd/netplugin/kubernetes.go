@@ -165,7 +165,7 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 		return nil, err
 	}
 	if o.guards() {
-		driver.KeepGuards()
+		driver.KeepEndpointPolicies()
 		k.policies = k8spolicy.New(k8spolicy.Config{
 			Pods: client.Pods(), Namespaces: client.Namespaces(), NetworkPolicies: client.NetworkPolicies(),
 			Driver: driver, StartWithout: o.kube.unknown == unknownOpen, Log: log.WithField("part", "policies"),
@@ -216,7 +216,7 @@ func (k *kubernetes) living() func(context.Context) (map[string]bool, error) {
 }
 
 // guards holds pods to network policies; nil without an API server.
-func (k *kubernetes) guards() attachment.Guards {
+func (k *kubernetes) guards() attachment.EndpointPolicies {
 	if k == nil || k.policies == nil {
 		return nil
 	}

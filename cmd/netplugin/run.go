@@ -54,7 +54,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		ControlPorts: reach.closed, TunnelPorts: reach.tunnels,
 		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort),
 		ConnectionRate: uint32(o.connectionRate), ConnectionLimit: uint32(o.connectionLimit),
-		Uplinks: o.uplinks, Takeover: o.takeover, AllowSpoofing: o.allowSpoofing, Guards: o.guards(), Log: log.WithField("part", "ovs"),
+		Uplinks: o.uplinks, Takeover: o.takeover, AllowSpoofing: o.allowSpoofing, EndpointPolicies: o.guards(), Log: log.WithField("part", "ovs"),
 	}
 	if names != nil {
 		ovs.NameServer, ovs.DNSRate = names, uint32(o.names.rate)
@@ -160,7 +160,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	}
 	if o.runsCNI() || o.runsMesos() {
 		attacher := attachment.New(attachment.Config{
-			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Pods: kube.living(), Guards: kube.guards(),
+			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Pods: kube.living(), EndpointPolicies: kube.guards(),
 			Notes: cni.NotesDir(o.cniSocket), Patience: deletePatience, Log: log.WithField("part", "cni"),
 		})
 		g.Go(func() error { return ended(ctx, attacher.Run(ctx)) })

@@ -118,10 +118,10 @@ func Run(t *testing.T, env Env) {
 	t.Run("a guarded endpoint is realised, whatever is declared first", func(t *testing.T) {
 		d := start(t, env)
 		ep := Endpoint(1)
-		set := drivers.AllowSet{ID: "in", Allows: []ofnet.Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("10.1.1.0/24")}}}}
+		set := drivers.PolicyRuleSet{ID: "in", Allows: []ofnet.Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("10.1.1.0/24")}}}}
 		for _, steps := range [][]func(){
-			{func() { d.SetAllowSet(set) }, func() { d.SetGuard(drivers.Guard{EndpointID: ep.ID, In: set.ID, Out: "undeclared"}) }, func() { d.SetEndpoint(ep) }},
-			{func() { d.SetEndpoint(ep) }, func() { d.SetGuard(drivers.Guard{EndpointID: ep.ID, In: set.ID}) }, func() { d.SetAllowSet(set) }},
+			{func() { d.SetPolicyRuleSet(set) }, func() { d.SetEndpointPolicy(drivers.EndpointPolicy{EndpointID: ep.ID, In: set.ID, Out: "undeclared"}) }, func() { d.SetEndpoint(ep) }},
+			{func() { d.SetEndpoint(ep) }, func() { d.SetEndpointPolicy(drivers.EndpointPolicy{EndpointID: ep.ID, In: set.ID}) }, func() { d.SetPolicyRuleSet(set) }},
 		} {
 			for _, step := range steps {
 				step()
@@ -131,8 +131,8 @@ func Run(t *testing.T, env Env) {
 				t.Error(err)
 			}
 			detach(t, d, ep.ID)
-			d.RemoveAllowSet(set.ID)
-			d.RemoveGuard(ep.ID)
+			d.RemovePolicyRuleSet(set.ID)
+			d.RemoveEndpointPolicy(ep.ID)
 		}
 		if err := d.Flushed(long(t)); err != nil {
 			t.Error(err)
@@ -199,7 +199,7 @@ func Run(t *testing.T, env Env) {
 		vlan.Encap, vlan.Tag, vlan.VNI = ofnet.VLAN, 100, 0
 		far := Endpoint(2)
 		far.Local, far.VTEP = false, netip.MustParseAddr("192.168.60.11")
-		set := drivers.AllowSet{ID: "in", Allows: []ofnet.Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("10.1.1.0/24")}}}}
+		set := drivers.PolicyRuleSet{ID: "in", Allows: []ofnet.Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("10.1.1.0/24")}}}}
 		ep, netns := Endpoint(1), env.Netns(t)
 		declare := func(n drivers.Network) {
 			t.Helper()
@@ -221,8 +221,8 @@ func Run(t *testing.T, env Env) {
 			d.RemoveNetwork(Network.ID)
 		}
 		d.RemoveNetwork(Network.ID)
-		d.SetAllowSet(set)
-		d.SetGuard(drivers.Guard{EndpointID: ep.ID, In: set.ID})
+		d.SetPolicyRuleSet(set)
+		d.SetEndpointPolicy(drivers.EndpointPolicy{EndpointID: ep.ID, In: set.ID})
 		other := func(encap ofnet.Encap) ofnet.Encap { return ofnet.VXLAN + ofnet.VLAN - encap }
 		empty := map[ofnet.Encap]string{ofnet.VXLAN: flows(ofnet.VXLAN), ofnet.VLAN: flows(ofnet.VLAN)}
 		want := map[ofnet.Encap]string{} // what the other switch has beside a network that was never there
@@ -249,8 +249,8 @@ func Run(t *testing.T, env Env) {
 				t.Errorf("flows are left when all is gone:\n%s\nwant:\n%s", left, want)
 			}
 		}
-		d.RemoveGuard(ep.ID)
-		d.RemoveAllowSet(set.ID)
+		d.RemoveEndpointPolicy(ep.ID)
+		d.RemovePolicyRuleSet(set.ID)
 	})
 	t.Run("what cannot be attached leaves nothing", func(t *testing.T) {
 		if env.LinkExists == nil {

@@ -25,8 +25,8 @@ type Driver struct {
 	endpoints map[string]drivers.Endpoint
 	rules     map[string]drivers.Rule
 	services  map[string]drivers.Service
-	sets      map[string]drivers.AllowSet
-	guards    map[string]drivers.Guard
+	sets      map[string]drivers.PolicyRuleSet
+	guards    map[string]drivers.EndpointPolicy
 	speaker   *bgp.Config
 	attached  map[string]drivers.Attachment
 	complete  bool
@@ -44,7 +44,7 @@ func New() *Driver {
 	return &Driver{
 		networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
 		rules: map[string]drivers.Rule{}, services: map[string]drivers.Service{},
-		sets: map[string]drivers.AllowSet{}, guards: map[string]drivers.Guard{}, attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
+		sets: map[string]drivers.PolicyRuleSet{}, guards: map[string]drivers.EndpointPolicy{}, attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
 	}
 }
 
@@ -101,17 +101,21 @@ func (d *Driver) RemoveService(id string) { d.with(func() { delete(d.services, i
 // RuleHits implements drivers.Driver: nothing is judged in memory.
 func (d *Driver) RuleHits(context.Context) (map[string]drivers.Hits, error) { return nil, nil }
 
-// SetAllowSet implements drivers.Driver.
-func (d *Driver) SetAllowSet(s drivers.AllowSet) { d.with(func() { d.sets[s.ID] = s }) }
+// SetPolicyRuleSet implements drivers.Driver.
+func (d *Driver) SetPolicyRuleSet(s drivers.PolicyRuleSet) { d.with(func() { d.sets[s.ID] = s }) }
 
-// RemoveAllowSet implements drivers.Driver.
-func (d *Driver) RemoveAllowSet(id string) { d.with(func() { delete(d.sets, id) }) }
+// RemovePolicyRuleSet implements drivers.Driver.
+func (d *Driver) RemovePolicyRuleSet(id string) { d.with(func() { delete(d.sets, id) }) }
 
-// SetGuard implements drivers.Driver.
-func (d *Driver) SetGuard(g drivers.Guard) { d.with(func() { d.guards[g.EndpointID] = g }) }
+// SetEndpointPolicy implements drivers.Driver.
+func (d *Driver) SetEndpointPolicy(g drivers.EndpointPolicy) {
+	d.with(func() { d.guards[g.EndpointID] = g })
+}
 
-// RemoveGuard implements drivers.Driver.
-func (d *Driver) RemoveGuard(endpointID string) { d.with(func() { delete(d.guards, endpointID) }) }
+// RemoveEndpointPolicy implements drivers.Driver.
+func (d *Driver) RemoveEndpointPolicy(endpointID string) {
+	d.with(func() { delete(d.guards, endpointID) })
+}
 
 // KeepServices implements drivers.Driver: there is no predecessor.
 func (d *Driver) KeepServices() {}
@@ -119,11 +123,11 @@ func (d *Driver) KeepServices() {}
 // ReleaseServices implements drivers.Driver.
 func (d *Driver) ReleaseServices() {}
 
-// KeepGuards implements drivers.Driver: there is no predecessor.
-func (d *Driver) KeepGuards() {}
+// KeepEndpointPolicies implements drivers.Driver: there is no predecessor.
+func (d *Driver) KeepEndpointPolicies() {}
 
-// ReleaseGuards implements drivers.Driver.
-func (d *Driver) ReleaseGuards() {}
+// ReleaseEndpointPolicies implements drivers.Driver.
+func (d *Driver) ReleaseEndpointPolicies() {}
 
 // ReachCluster implements drivers.Driver: there is no host.
 func (d *Driver) ReachCluster([]netip.Prefix) {}
@@ -135,13 +139,13 @@ func (d *Driver) ServiceCounts(context.Context) ([]drivers.ServiceCount, error) 
 func (d *Driver) SetSpeaker(c *bgp.Config) { d.with(func() { d.speaker = c }) }
 
 // InspectBGP implements drivers.Driver: a speaker whose neighbours do not answer.
-func (d *Driver) InspectBGP(context.Context) (bgp.Picture, error) {
+func (d *Driver) InspectBGP(context.Context) (bgp.State, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.speaker == nil {
-		return bgp.Picture{}, errs.New(errs.Unavailable, "no BGP speaker is configured for this host")
+		return bgp.State{}, errs.New(errs.Unavailable, "no BGP speaker is configured for this host")
 	}
-	var p bgp.Picture
+	var p bgp.State
 	for _, n := range d.speaker.Neighbors {
 		p.Peers = append(p.Peers, bgp.Peer{
 			Config: bgp.PeerConfig{NeighborAddress: n.Addr.String(), PeerAs: n.AS, LocalAs: d.speaker.AS},
@@ -251,20 +255,20 @@ func (d *Driver) Inspect() map[string]any {
 
 // State is everything declared, as values that can be compared.
 type State struct {
-	Global    drivers.Global
-	Networks  map[string]drivers.Network
-	Endpoints map[string]drivers.Endpoint
-	Rules     map[string]drivers.Rule
-	Services  map[string]drivers.Service
-	AllowSets map[string]drivers.AllowSet
-	Guards    map[string]drivers.Guard
-	Speaker   *bgp.Config
-	Complete  bool
+	Global           drivers.Global
+	Networks         map[string]drivers.Network
+	Endpoints        map[string]drivers.Endpoint
+	Rules            map[string]drivers.Rule
+	Services         map[string]drivers.Service
+	PolicyRuleSets   map[string]drivers.PolicyRuleSet
+	EndpointPolicies map[string]drivers.EndpointPolicy
+	Speaker          *bgp.Config
+	Complete         bool
 }
 
 // State returns a copy of what has been declared.
 func (d *Driver) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Rules: maps.Clone(d.rules), Services: maps.Clone(d.services), AllowSets: maps.Clone(d.sets), Guards: maps.Clone(d.guards), Speaker: d.speaker, Complete: d.complete}
+	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Rules: maps.Clone(d.rules), Services: maps.Clone(d.services), PolicyRuleSets: maps.Clone(d.sets), EndpointPolicies: maps.Clone(d.guards), Speaker: d.speaker, Complete: d.complete}
 }

@@ -18,7 +18,7 @@ const markBit = 1 << 12
 // compile says what a Service needs.
 func compile(s Service) program {
 	c := compiler{service: s, program: newProgram()}
-	for _, seat := range s.Seats {
+	for _, seat := range s.Frontends {
 		c.seat(seat)
 	}
 	return c.program
@@ -56,7 +56,7 @@ func familyOf(a netip.Addr) family {
 
 var protocols = map[uint8]string{unix.IPPROTO_TCP: "tcp", unix.IPPROTO_UDP: "udp", unix.IPPROTO_SCTP: "sctp"}
 
-func (c compiler) seat(s Seat) {
+func (c compiler) seat(s Frontend) {
 	proto, known := protocols[s.Proto]
 	if !known || !s.Addr.IsValid() {
 		return
@@ -137,7 +137,7 @@ func (w Way) closed() string {
 }
 
 // way is the chain that translates the destination, as a verdict; "" without providers.
-func (c compiler) way(s Seat, fam family, proto string, w Way) string {
+func (c compiler) way(s Frontend, fam family, proto string, w Way) string {
 	n := len(w.Providers)
 	if n == 0 {
 		return ""
@@ -165,7 +165,7 @@ func (c compiler) way(s Seat, fam family, proto string, w Way) string {
 }
 
 // memory is the set of clients that a provider keeps.
-func (c compiler) memory(s Seat, fam family, provider netip.AddrPort) string {
+func (c compiler) memory(s Frontend, fam family, provider netip.AddrPort) string {
 	m := memory{fam.addr, int(max(c.service.Affinity/time.Second, 1))}
 	name := name("kept", c.service.ID, s.Name, fmt.Sprint(s.Proto, " ", m), provider.String())
 	c.program.sets[name] = m

@@ -33,12 +33,12 @@ func BenchmarkConnect(b *testing.B) {
 		}()
 		services := many(1000)
 		mine := services[999]
-		for i := range mine.Seats {
-			mine.Seats[i].Inside.Providers = at("198.51.100.1:8080")
+		for i := range mine.Frontends {
+			mine.Frontends[i].Inside.Providers = at("198.51.100.1:8080")
 		}
 		open4test(b).become(b, services...)
 		took := map[netip.AddrPort][]time.Duration{}
-		targets := []netip.AddrPort{at("198.51.100.1:8080")[0], mine.Seats[0].Addr}
+		targets := []netip.AddrPort{at("198.51.100.1:8080")[0], mine.Frontends[0].Addr}
 		for b.Loop() {
 			for _, to := range targets {
 				start := time.Now()

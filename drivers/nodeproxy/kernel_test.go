@@ -245,7 +245,7 @@ func many(n int) (out []Service) {
 		for _, addr := range []netip.AddrPort{
 			netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)}), 80), netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(30000+i)),
 		} {
-			s.Seats = append(s.Seats, Seat{Name: "http", Proto: unix.IPPROTO_TCP, Addr: addr, Inside: way, Outside: way, Keeps: way.Providers})
+			s.Frontends = append(s.Frontends, Frontend{Name: "http", Proto: unix.IPPROTO_TCP, Addr: addr, Inside: way, Outside: way, Keeps: way.Providers})
 		}
 		out = append(out, s)
 	}
@@ -274,9 +274,9 @@ func BenchmarkChange(b *testing.B) {
 		}
 		p.Release()
 		one, other := services[500], many(501)[500]
-		for i := range other.Seats {
-			w := Way{Providers: other.Seats[i].Inside.Providers[1:]}
-			other.Seats[i].Inside, other.Seats[i].Outside, other.Seats[i].Keeps = w, w, w.Providers
+		for i := range other.Frontends {
+			w := Way{Providers: other.Frontends[i].Inside.Providers[1:]}
+			other.Frontends[i].Inside, other.Frontends[i].Outside, other.Frontends[i].Keeps = w, w, w.Providers
 		}
 		start := time.Now()
 		n := 0
@@ -329,7 +329,7 @@ func TestClientsOfOneThatEnds(t *testing.T) {
 		declare := func(takes, keeps []netip.AddrPort) {
 			t.Helper()
 			way := Way{Providers: takes}
-			p.Set(Service{ID: "a/b", Seats: []Seat{{Name: "dns", Proto: unix.IPPROTO_UDP, Addr: at("10.96.0.10:53")[0], Inside: way, Outside: way, Keeps: keeps}}})
+			p.Set(Service{ID: "a/b", Frontends: []Frontend{{Name: "dns", Proto: unix.IPPROTO_UDP, Addr: at("10.96.0.10:53")[0], Inside: way, Outside: way, Keeps: keeps}}})
 			all, _ := p.wanted()
 			if err := n.realise(t.Context(), all); err != nil {
 				t.Fatal(err)

@@ -11,16 +11,16 @@ type Service struct {
 	ID string // <namespace>/<name>
 	// Affinity is how long after its last connection a client gets the same provider
 	// again; 0: a provider is chosen for each connection.
-	Affinity time.Duration
-	Seats    []Seat
+	Affinity  time.Duration
+	Frontends []Frontend
 	// HealthPort is where load balancers ask the node, by HTTP, how many providers of its
 	// own it has (Healthy of them); 0: nowhere.
 	HealthPort uint16
 	Healthy    int
 }
 
-// Seat is an address and port under which a Service is reached.
-type Seat struct {
+// Frontend is an address and port under which a Service is reached.
+type Frontend struct {
 	Name  string // of the Service's port; seats of one name share what affinity remembers
 	Proto uint8  // IP protocol: 6 TCP, 17 UDP, 132 SCTP
 	// Addr is where; an unspecified address stands for every address of the node of its

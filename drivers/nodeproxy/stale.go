@@ -14,7 +14,7 @@ import (
 // are: nftables decides once for each, and a client of UDP might send to a provider that
 // is gone for as long as it lives. It implements netlink.CustomConntrackFilter.
 type stale struct {
-	seats map[seatKey]*Seat
+	seats map[seatKey]*Frontend
 	own   map[netip.Addr]struct{} // addresses of the node
 }
 
@@ -24,12 +24,12 @@ type seatKey struct {
 }
 
 func newStale(services []Service, own []netip.Addr) stale {
-	s := stale{seats: map[seatKey]*Seat{}, own: map[netip.Addr]struct{}{}}
+	s := stale{seats: map[seatKey]*Frontend{}, own: map[netip.Addr]struct{}{}}
 	for _, svc := range services {
-		for i, seat := range svc.Seats {
+		for i, seat := range svc.Frontends {
 			key := seatKey{seat.Proto, seat.Addr}
 			if _, taken := s.seats[key]; !taken && seat.Addr.IsValid() {
-				s.seats[key] = &svc.Seats[i]
+				s.seats[key] = &svc.Frontends[i]
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // packet is the first of a connection to a seat.
 type packet struct {
-	seat         Seat
+	seat         Frontend
 	src          netip.Addr
 	local, links bool // from this node; from one of the links to containers
 	draw         int  // what numgen draws, before the modulus
@@ -168,7 +168,7 @@ func TestVerdicts(t *testing.T) {
 		var s Service
 		s.ID, s.Affinity = "a/b", rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "affinity")
 		for i := range rapid.IntRange(1, 4).Draw(t, "seats") {
-			seat := Seat{Name: "x", Proto: rapid.SampledFrom([]uint8{unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_SCTP}).Draw(t, "protocol")}
+			seat := Frontend{Name: "x", Proto: rapid.SampledFrom([]uint8{unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_SCTP}).Draw(t, "protocol")}
 			a := addr(100 + i)
 			if rapid.Bool().Draw(t, "node port") {
 				a = unspecified(a)
@@ -181,12 +181,12 @@ func TestVerdicts(t *testing.T) {
 			if rapid.Bool().Draw(t, "sources") {
 				seat.Sources = rapid.SliceOfN(source, 0, 3).Draw(t, "ranges")
 			}
-			s.Seats = append(s.Seats, seat)
+			s.Frontends = append(s.Frontends, seat)
 		}
 		m := machine{compile(s), map[string]map[netip.Addr]bool{}}
 		for range 20 {
 			p := packet{
-				seat: rapid.SampledFrom(s.Seats).Draw(t, "to"), src: addr(rapid.IntRange(0, 15).Draw(t, "from")),
+				seat: rapid.SampledFrom(s.Frontends).Draw(t, "to"), src: addr(rapid.IntRange(0, 15).Draw(t, "from")),
 				local: rapid.Bool().Draw(t, "local"), links: rapid.Bool().Draw(t, "link"), draw: rapid.IntRange(0, 11).Draw(t, "draw"),
 			}
 			got, want := m.verdict(t, p), naive(p)

@@ -73,8 +73,8 @@ type Config struct {
 	// ConnectionRate bounds the tracked connections that a container may begin per second,
 	// ConnectionLimit those that the switch tracks for a tenant in each zone; 0: no bound.
 	ConnectionRate, ConnectionLimit uint32
-	// Guards makes room for guards; without it they are not heeded.
-	Guards bool
+	// EndpointPolicies makes room for guards; without it they are not heeded.
+	EndpointPolicies bool
 	// NameServer is given what containers ask name servers; nil: they ask whom they will.
 	NameServer drivers.NameServer
 	DNSRate    uint32 // queries per second of a container by UDP; 1000 when 0

@@ -96,7 +96,7 @@ func (d *Driver) RemoveEndpoint(id string) {
 		s.sw.Remove("ep/" + id)
 	}
 	d.reachable(id)
-	d.refreshGuard(id)
+	d.refreshEndpointPolicy(id)
 	d.refreshSetsOf(id)
 	if infra {
 		d.refreshOwnNode()
@@ -136,7 +136,7 @@ func (d *Driver) rebuild() {
 	for _, s := range d.sides {
 		s.pipeline, s.modeErr = ofnet.NewPipeline(ofnet.Settings{
 			Encap: s.encap, Routing: d.global.FwdMode == "routing", ARPFlood: d.global.ARPMode == "flood",
-			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, Guards: d.cfg.Guards, DNS: d.dnsSettings(), ConnectionRate: d.cfg.ConnectionRate, Host: d.withFar(d.hostAccess()),
+			AllowSpoofing: d.cfg.AllowSpoofing, NDByAgent: d.kernelBridge(s.bridge), TunnelPort: tunnelOFPort, HostMAC: ofnet.HostMAC(d.cfg.VTEP), Round: s.round, EndpointPolicies: d.cfg.EndpointPolicies, DNS: d.dnsSettings(), ConnectionRate: d.cfg.ConnectionRate, Host: d.withFar(d.hostAccess()),
 		})
 		if s.pipeline == nil {
 			s.sw.RemoveAll()
@@ -157,7 +157,7 @@ func (d *Driver) rebuild() {
 	for id := range d.rules {
 		d.refreshRule(id)
 	}
-	d.refreshGuards()
+	d.refreshEndpointPolicies()
 	d.refreshPolicies()
 	d.refreshServices()
 	d.refreshReach()
@@ -201,7 +201,7 @@ func (d *Driver) refreshEndpoint(id string) {
 	}
 	d.reachable(id)
 	port := d.ports[id]
-	d.refreshGuard(id)
+	d.refreshEndpointPolicy(id)
 	d.noteForAnnouncement(e, port)
 	d.refreshGroupVLAN(e, port != 0)
 	if e.Local != (port != 0) || (!e.Local && e.Network.Encap == ofnet.VXLAN && !e.VTEP.IsValid()) {

@@ -96,7 +96,7 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d := &Driver{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		ports: map[string]uint32{}, reach: newHostReach(), vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(), guards: newGuards(),
+		ports: map[string]uint32{}, reach: newHostReach(), vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(), guards: newEndpointPolicies(),
 		pushes: newPushHistogram(), changed: make(chan struct{}), repair: make(chan struct{}, 1), limits: make(chan struct{}, 1),
 		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg), groupTags: newGroupVLANs(),
 	}
@@ -398,7 +398,7 @@ func (d *Driver) Realised(ctx context.Context, endpointID string) error {
 			return errs.New(errs.Invalid, "endpoint %s: %w", endpointID, modeErr)
 		}
 		if known && attached && s != nil && d.tagged(endpointID) {
-			if owners, ok := d.guardOwners(endpointID); ok {
+			if owners, ok := d.endpointPolicyOwners(endpointID); ok {
 				if err := settled(ctx, s.sw, owners); err != nil {
 					return err
 				}

@@ -53,7 +53,7 @@ func testConfig(dir string) Config {
 	log.SetLevel(logrus.PanicLevel)
 	return Config{
 		HostLabel: "host1", OVSDB: "unix:" + dir + "/db.sock", Datapath: "netdev",
-		VTEP: netip.MustParseAddr("192.168.60.10"), Guards: true, Log: log,
+		VTEP: netip.MustParseAddr("192.168.60.10"), EndpointPolicies: true, Log: log,
 	}
 }
 

@@ -102,7 +102,7 @@ func (p *policed) run(d podDriver) {
 			p.t.Error(err)
 		}
 		for id := range d.pods {
-			d.RemoveGuard(id)
+			d.RemoveEndpointPolicy(id)
 		}
 	})
 	for name := range p.containers {

@@ -85,7 +85,7 @@ func (d *Driver) refreshPolicy(tenant string) {
 			continue
 		}
 		s.sw.Set("vrf/"+tenant, s.pipeline.VRF(ofnet.VRFPolicy{
-			VRF: d.vrf(tenant), Generation: set.GenerationWith(d.guardSum(tenant)), GuardsOnly: set == nil,
+			VRF: d.vrf(tenant), Generation: set.GenerationWith(d.endpointPolicySum(tenant)), EndpointPoliciesOnly: set == nil,
 		}))
 	}
 }

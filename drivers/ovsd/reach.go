@@ -47,7 +47,7 @@ func farAddrs(own ...netip.Addr) (four, six netip.Addr) {
 func (d *Driver) withFar(h ofnet.HostAccess) ofnet.HostAccess {
 	if d.reach.cluster && d.cfg.VTEP.IsValid() && h.Addr4.IsValid() {
 		// Network policies mean a host by the address that the cluster knows it by.
-		h.Far4, h.Far6 = farAddrs(d.cfg.CtrlIP, d.cfg.VTEP)
+		h.NodeSNAT4, h.NodeSNAT6 = farAddrs(d.cfg.CtrlIP, d.cfg.VTEP)
 		h.Tunnel6 = d.cfg.VTEP.Unmap().Is6()
 	}
 	return h

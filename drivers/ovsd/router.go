@@ -69,12 +69,12 @@ func (d *Driver) SetSpeaker(c *bgp.Config) {
 }
 
 // InspectBGP describes the BGP speaker. Unavailable: there is none, or not yet.
-func (d *Driver) InspectBGP(ctx context.Context) (bgp.Picture, error) {
+func (d *Driver) InspectBGP(ctx context.Context) (bgp.State, error) {
 	d.mu.Lock()
 	err := d.router.err
 	d.mu.Unlock()
 	if err != nil {
-		return bgp.Picture{}, err
+		return bgp.State{}, err
 	}
 	return d.router.speaker.Inspect(ctx)
 }

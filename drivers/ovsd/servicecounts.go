@@ -18,7 +18,7 @@ func (d *Driver) ServiceCounts(ctx context.Context) ([]drivers.ServiceCount, err
 	d.mu.Lock()
 	seats := map[uint32]seatOf{}
 	for r, s := range d.services.realised {
-		for _, seat := range s.Seats {
+		for _, seat := range s.Frontends {
 			seats[seat.Number] = seatOf{r.id, seat.Addr}
 		}
 	}
@@ -29,7 +29,7 @@ func (d *Driver) ServiceCounts(ctx context.Context) ([]drivers.ServiceCount, err
 		counts, err := s.sw.ServiceCounts(ctx)
 		failed = errors.Join(failed, err)
 		for _, c := range counts {
-			seat, ok := seats[c.Seat]
+			seat, ok := seats[c.Frontend]
 			if !ok {
 				continue // the service is gone
 			}

@@ -45,9 +45,9 @@ func (s *services) number(id seatID, key uint32) uint32 {
 	if n, ok := s.seats[id]; ok {
 		return n
 	}
-	n := key&ofnet.MaxSeat | 1
+	n := key&ofnet.MaxFrontend | 1
 	for _, used := s.taken[n]; used || n == 0; _, used = s.taken[n] {
-		n = (n + 1) & ofnet.MaxSeat
+		n = (n + 1) & ofnet.MaxFrontend
 	}
 	s.seats[id], s.taken[n] = n, id
 	return n
@@ -147,16 +147,16 @@ func (d *Driver) realise(r realisedService, now ofnet.Service) {
 	if len(gone) > 0 {
 		time.AfterFunc(staleCopies, func() { d.forgetAgain(before) })
 	}
-	if len(now.Seats) > 0 {
+	if len(now.Frontends) > 0 {
 		d.services.realised[r] = now
 	} else {
 		delete(d.services.realised, r)
 	}
 	kept := map[uint32]bool{}
-	for _, seat := range now.Seats {
+	for _, seat := range now.Frontends {
 		kept[seat.Number] = true
 	}
-	for _, seat := range before.Seats {
+	for _, seat := range before.Frontends {
 		if !kept[seat.Number] {
 			delete(d.services.seats, d.services.taken[seat.Number])
 			delete(d.services.taken, seat.Number)
@@ -175,7 +175,7 @@ func (d *Driver) forgetAgain(before ofnet.Service) {
 	now := ofnet.Service{VRF: before.VRF} // of all services, as another may lead there by now
 	for _, s := range d.services.realised {
 		if s.VRF == before.VRF {
-			now.Seats = append(now.Seats, s.Seats...)
+			now.Frontends = append(now.Frontends, s.Frontends...)
 		}
 	}
 	d.sides[ofnet.VXLAN].sw.Forget(ofnet.GoneConnections(before, now)...)
@@ -187,7 +187,7 @@ func (d *Driver) asService(r realisedService, s drivers.Service) ofnet.Service {
 	out := ofnet.Service{ID: r.id, VRF: d.vrf(r.tenant), Affinity: s.Affinity}
 	for _, port := range s.Ports {
 		for _, vip := range s.VIPs {
-			seat := ofnet.Seat{Proto: port.Proto, Addr: netip.AddrPortFrom(vip, port.Port), Drop: s.OnlyLocal}
+			seat := ofnet.Frontend{Proto: port.Proto, Addr: netip.AddrPortFrom(vip, port.Port), Drop: s.OnlyLocal}
 			for _, p := range port.Providers {
 				reachable := (p.Tenant == "" || p.Tenant == r.tenant) && (p.Local || !s.OnlyLocal)
 				if reachable && p.Addr.Addr().Is4() == vip.Is4() {
@@ -196,8 +196,8 @@ func (d *Driver) asService(r realisedService, s drivers.Service) ofnet.Service {
 			}
 			ofnet.SortProviders(seat.Providers)
 			seat.Providers = slices.CompactFunc(seat.Providers, func(a, b ofnet.Provider) bool { return a.Addr == b.Addr })
-			seat.Number = d.services.number(seatID{r, port.Proto, seat.Addr.String()}, ofnet.SeatKey(out.VRF, port.Proto, seat.Addr))
-			out.Seats = append(out.Seats, seat)
+			seat.Number = d.services.number(seatID{r, port.Proto, seat.Addr.String()}, ofnet.FrontendKey(out.VRF, port.Proto, seat.Addr))
+			out.Frontends = append(out.Frontends, seat)
 		}
 	}
 	return out

@@ -40,7 +40,7 @@ func TestInsideTraffic(t *testing.T) {
 			d.Complete()
 			client, server := newContainer(t, d, 1), newContainer(t, d, 2)
 			t.Run("policy ends a connection, and lets it go on", func(t *testing.T) { policyTraffic(t, d, client, server) })
-			t.Run("guards end a connection, and let it go on", func(t *testing.T) { guardTraffic(t, d, client, server) })
+			t.Run("guards end a connection, and let it go on", func(t *testing.T) { endpointPolicyTraffic(t, d, client, server) })
 			t.Run("another address is not let through", func(t *testing.T) { spoofedTraffic(t, client, server) })
 			t.Run("services", func(t *testing.T) { serviceTraffic(t, d, client, server) })
 			t.Run("trace", func(t *testing.T) { tracedTraffic(t, d, client, server) })

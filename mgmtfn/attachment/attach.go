@@ -78,8 +78,8 @@ type Config struct {
 	// Pods lists the UIDs of all pods that are to run on this host; nil when there is
 	// nobody to ask.
 	Pods func(context.Context) (map[string]bool, error)
-	// Guards holds pods to network policies; nil when nobody does.
-	Guards Guards
+	// EndpointPolicies holds pods to network policies; nil when nobody does.
+	EndpointPolicies EndpointPolicies
 	// Notes is the directory where plugins leave notes of deletions; empty for none.
 	Notes string
 	// Patience is how long a deletion waits for a store or a switch that is away.
@@ -87,8 +87,8 @@ type Config struct {
 	Log      logrus.FieldLogger
 }
 
-// Guards holds pods to network policies.
-type Guards interface {
+// EndpointPolicies holds pods to network policies.
+type EndpointPolicies interface {
 	// Await waits until a pod that has a port is declared to be held to its policies.
 	// It has a time limit of its own.
 	Await(ctx context.Context, namespace, name, uid string) error
@@ -271,8 +271,8 @@ func (a *Attacher) connect(ctx context.Context, req Request, rec state.Endpoint,
 // realised waits until the switch forwards for an endpoint, and holds it to what the
 // pod's policies say.
 func (a *Attacher) realised(ctx context.Context, req Request, endpoint string) error {
-	if a.cfg.Guards != nil && req.Pod != (Pod{}) {
-		if err := a.cfg.Guards.Await(ctx, req.Pod.Namespace, req.Pod.Name, req.Pod.UID); err != nil {
+	if a.cfg.EndpointPolicies != nil && req.Pod != (Pod{}) {
+		if err := a.cfg.EndpointPolicies.Await(ctx, req.Pod.Namespace, req.Pod.Name, req.Pod.UID); err != nil {
 			return err
 		}
 	}
@@ -282,7 +282,7 @@ func (a *Attacher) realised(ctx context.Context, req Request, endpoint string) e
 // portsChanged says that a container was attached or detached.
 func (a *Attacher) portsChanged() {
 	a.cfg.Agent.PortsChanged()
-	if a.cfg.Guards != nil {
-		a.cfg.Guards.PortsChanged()
+	if a.cfg.EndpointPolicies != nil {
+		a.cfg.EndpointPolicies.PortsChanged()
 	}
 }

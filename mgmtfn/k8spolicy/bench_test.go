@@ -17,7 +17,7 @@ import (
 )
 
 // large is a cluster of 1,000 pods and 100 policies, with 100 of the pods here.
-func large(tb testing.TB, g generator) (cluster, *World, map[string]Key) {
+func large(tb testing.TB, g generator) (cluster, *ClusterState, map[string]Key) {
 	c := g.cluster(1, 100)
 	c.pods = nil
 	for i := range 1000 {

@@ -16,29 +16,29 @@ import (
 
 // Result is what the pods of a host are held to.
 type Result struct {
-	Guards map[string]drivers.Guard    // by endpoint id
-	Sets   map[string]drivers.AllowSet // by id; each is referred to
+	EndpointPolicies map[string]drivers.EndpointPolicy // by endpoint id
+	Sets             map[string]drivers.PolicyRuleSet  // by id; each is referred to
 }
 
 // Compile says what the pods of this host are held to: pods maps the ids of endpoints
 // to the pods they are of. A pod that is not known is held to nothing.
-func (w *World) Compile(pods map[string]Key) Result {
-	r := Result{Guards: map[string]drivers.Guard{}, Sets: map[string]drivers.AllowSet{}}
+func (w *ClusterState) Compile(pods map[string]Key) Result {
+	r := Result{EndpointPolicies: map[string]drivers.EndpointPolicy{}, Sets: map[string]drivers.PolicyRuleSet{}}
 	done := map[ruleKey]found{}
 	for id, key := range pods {
-		g := drivers.Guard{EndpointID: id}
+		g := drivers.EndpointPolicy{EndpointID: id}
 		if p, ok := w.Pod(key); ok {
 			policies := w.selecting(p)
 			g.In, g.Out = w.set(r.Sets, done, p, policies, false), w.set(r.Sets, done, p, policies, true)
 		}
-		r.Guards[id] = g
+		r.EndpointPolicies[id] = g
 	}
 	return r
 }
 
 // set adds the set of what policies allow a pod in one direction, and returns its id;
 // none if they do not isolate it.
-func (w *World) set(sets map[string]drivers.AllowSet, done map[ruleKey]found, p Pod, policies []Policy, out bool) string {
+func (w *ClusterState) set(sets map[string]drivers.PolicyRuleSet, done map[ruleKey]found, p Pod, policies []Policy, out bool) string {
 	s := selection{world: w, done: done, pod: p, tenant: w.tenant(p), out: out}
 	for _, policy := range policies {
 		if side := policy.side(out); side.Isolates {
@@ -50,7 +50,7 @@ func (w *World) set(sets map[string]drivers.AllowSet, done map[ruleKey]found, p 
 	}
 	id := s.id()
 	if _, done := sets[id]; !done {
-		sets[id] = drivers.AllowSet{ID: id, Out: out, Allows: s.allows()}
+		sets[id] = drivers.PolicyRuleSet{ID: id, Out: out, Allows: s.allows()}
 	}
 	return id
 }
@@ -64,7 +64,7 @@ func (p Policy) side(out bool) Side {
 
 // selection is the policies that isolate a pod in one direction.
 type selection struct {
-	world    *World
+	world    *ClusterState
 	done     map[ruleKey]found // what has been found out already, of this compilation
 	pod      Pod
 	tenant   string

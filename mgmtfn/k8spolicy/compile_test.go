@@ -15,7 +15,7 @@ import (
 var protocols = map[corev1.Protocol]uint8{"": 1, corev1.ProtocolTCP: protoTCP, corev1.ProtocolUDP: protoUDP, corev1.ProtocolSCTP: protoSCTP}
 
 // What policies compile to agrees with what they say, in clusters of all sorts.
-func TestCompileAgreesWithNaiveEvaluator(t *testing.T) {
+func TestCompileAgreesWithReferenceModel(t *testing.T) {
 	verdicts := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		g := generator{rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))}
@@ -40,10 +40,10 @@ func TestCompileAgreesWithNaiveEvaluator(t *testing.T) {
 				}
 			}
 			if p := q.from.pod; p != nil {
-				check(p, r.Guards[p.Namespace+"/"+p.Name].Out, q.to.addr, true)
+				check(p, r.EndpointPolicies[p.Namespace+"/"+p.Name].Out, q.to.addr, true)
 			}
 			if p := q.to.pod; p != nil {
-				check(p, r.Guards[p.Namespace+"/"+p.Name].In, q.from.addr, false)
+				check(p, r.EndpointPolicies[p.Namespace+"/"+p.Name].In, q.from.addr, false)
 			}
 		}
 	})
@@ -108,7 +108,7 @@ func TestCompileForgetsWhatWas(t *testing.T) {
 // Pods that the same policies select share a set, and the addresses of other tenants'
 // pods do not count.
 func TestCompileSharesSetsWithinATenant(t *testing.T) {
-	w := NewWorld()
+	w := NewClusterState()
 	w.SetNamespace(Namespace{Name: "x"})
 	w.SetNamespace(Namespace{Name: "red", Tenant: "red"})
 	pod := func(namespace, name, tenant, ip string) {
@@ -128,14 +128,14 @@ func TestCompileSharesSetsWithinATenant(t *testing.T) {
 	}
 	w.SetPolicy(policy)
 	r := w.Compile(map[string]Key{"a": {"x", "a"}, "b": {"x", "b"}, "c": {"x", "c"}, "d": {"red", "d"}, "e": {"x", "unknown"}})
-	if a, b, c := r.Guards["a"].In, r.Guards["b"].In, r.Guards["c"].In; a != b || a == c || len(r.Sets) != 2 {
-		t.Errorf("guards %+v", r.Guards)
+	if a, b, c := r.EndpointPolicies["a"].In, r.EndpointPolicies["b"].In, r.EndpointPolicies["c"].In; a != b || a == c || len(r.Sets) != 2 {
+		t.Errorf("guards %+v", r.EndpointPolicies)
 	}
-	if r.Guards["d"].In != "" || r.Guards["e"].In != "" || r.Guards["a"].Out != "" {
-		t.Errorf("guards %+v", r.Guards)
+	if r.EndpointPolicies["d"].In != "" || r.EndpointPolicies["e"].In != "" || r.EndpointPolicies["a"].Out != "" {
+		t.Errorf("guards %+v", r.EndpointPolicies)
 	}
 	var got []string
-	for _, p := range r.Sets[r.Guards["a"].In].Allows[0].Peers {
+	for _, p := range r.Sets[r.EndpointPolicies["a"].In].Allows[0].Peers {
 		got = append(got, p.String())
 	}
 	if diff := cmp.Diff([]string{"10.1.1.1/32", "10.1.1.2/32"}, got); diff != "" {

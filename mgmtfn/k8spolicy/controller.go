@@ -21,12 +21,12 @@ import (
 
 // Driver is what guards are declared to.
 type Driver interface {
-	SetAllowSet(drivers.AllowSet)
-	RemoveAllowSet(id string)
-	SetGuard(drivers.Guard)
-	RemoveGuard(endpointID string)
-	// ReleaseGuards says that every guard has been declared.
-	ReleaseGuards()
+	SetPolicyRuleSet(drivers.PolicyRuleSet)
+	RemovePolicyRuleSet(id string)
+	SetEndpointPolicy(drivers.EndpointPolicy)
+	RemoveEndpointPolicy(endpointID string)
+	// ReleaseEndpointPolicies says that every guard has been declared.
+	ReleaseEndpointPolicies()
 	Attachments() []drivers.Attachment
 }
 
@@ -50,7 +50,7 @@ type Controller struct {
 	kick chan struct{}
 
 	mu      sync.Mutex
-	world   *World
+	world   *ClusterState
 	synced  bool          // all lists have been read
 	seen    uint64        // changes
 	done    uint64        // of these, the ones that have been declared
@@ -65,7 +65,7 @@ func New(cfg Config) *Controller {
 		cfg.Patience = 5 * time.Second
 	}
 	return &Controller{
-		cfg: cfg, kick: make(chan struct{}, 1), world: NewWorld(), changed: make(chan struct{}),
+		cfg: cfg, kick: make(chan struct{}, 1), world: NewClusterState(), changed: make(chan struct{}),
 	}
 }
 
@@ -103,8 +103,8 @@ func (c *Controller) Run(ctx context.Context) error {
 		c.synced = true
 		c.mu.Unlock()
 		c.declare()
-		c.cfg.Driver.ReleaseGuards()
-		c.cfg.Log.WithFields(logrus.Fields{"pods": len(c.declared.Guards), "sets": len(c.declared.Sets)}).Info("network policies declared")
+		c.cfg.Driver.ReleaseEndpointPolicies()
+		c.cfg.Log.WithFields(logrus.Fields{"pods": len(c.declared.EndpointPolicies), "sets": len(c.declared.Sets)}).Info("network policies declared")
 		for {
 			select {
 			case <-ctx.Done():
@@ -224,22 +224,22 @@ func (c *Controller) declare() {
 	c.mu.Unlock()
 	for _, s := range now.Sets {
 		if old, ok := c.declared.Sets[s.ID]; !ok || !old.Equal(s) {
-			c.cfg.Driver.SetAllowSet(s)
+			c.cfg.Driver.SetPolicyRuleSet(s)
 		}
 	}
-	for id, g := range now.Guards {
-		if old, ok := c.declared.Guards[id]; !ok || old != g {
-			c.cfg.Driver.SetGuard(g)
+	for id, g := range now.EndpointPolicies {
+		if old, ok := c.declared.EndpointPolicies[id]; !ok || old != g {
+			c.cfg.Driver.SetEndpointPolicy(g)
 		}
 	}
-	for id := range c.declared.Guards {
-		if _, ok := now.Guards[id]; !ok {
-			c.cfg.Driver.RemoveGuard(id)
+	for id := range c.declared.EndpointPolicies {
+		if _, ok := now.EndpointPolicies[id]; !ok {
+			c.cfg.Driver.RemoveEndpointPolicy(id)
 		}
 	}
 	for id := range c.declared.Sets {
 		if _, ok := now.Sets[id]; !ok {
-			c.cfg.Driver.RemoveAllowSet(id)
+			c.cfg.Driver.RemovePolicyRuleSet(id)
 		}
 	}
 	c.declared = now

@@ -39,14 +39,14 @@ type driver struct {
 }
 
 func newDriver(t *testing.T, pods map[string]string) *driver {
-	return &driver{t: t, pods: pods, state: Result{map[string]drivers.Guard{}, map[string]drivers.AllowSet{}}, changed: make(chan struct{})}
+	return &driver{t: t, pods: pods, state: Result{map[string]drivers.EndpointPolicy{}, map[string]drivers.PolicyRuleSet{}}, changed: make(chan struct{})}
 }
 
 func (d *driver) with(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f()
-	for _, g := range d.state.Guards {
+	for _, g := range d.state.EndpointPolicies {
 		for _, set := range []string{g.In, g.Out} {
 			if _, ok := d.state.Sets[set]; !ok && set != "" {
 				d.t.Errorf("guard %+v refers to a set that is not there", g)
@@ -57,11 +57,18 @@ func (d *driver) with(f func()) {
 	d.changed = make(chan struct{})
 }
 
-func (d *driver) SetAllowSet(s drivers.AllowSet) { d.with(func() { d.state.Sets[s.ID] = s }) }
-func (d *driver) RemoveAllowSet(id string)       { d.with(func() { delete(d.state.Sets, id) }) }
-func (d *driver) SetGuard(g drivers.Guard)       { d.with(func() { d.state.Guards[g.EndpointID] = g }) }
-func (d *driver) RemoveGuard(id string)          { d.with(func() { delete(d.state.Guards, id) }) }
-func (d *driver) ReleaseGuards()                 { d.with(func() { d.released = true }) }
+func (d *driver) SetPolicyRuleSet(s drivers.PolicyRuleSet) { d.with(func() { d.state.Sets[s.ID] = s }) }
+
+func (d *driver) RemovePolicyRuleSet(id string) { d.with(func() { delete(d.state.Sets, id) }) }
+
+func (d *driver) SetEndpointPolicy(g drivers.EndpointPolicy) {
+	d.with(func() { d.state.EndpointPolicies[g.EndpointID] = g })
+}
+
+func (d *driver) RemoveEndpointPolicy(id string) {
+	d.with(func() { delete(d.state.EndpointPolicies, id) })
+}
+func (d *driver) ReleaseEndpointPolicies() { d.with(func() { d.released = true }) }
 
 func (d *driver) Attachments() (out []drivers.Attachment) {
 	d.mu.Lock()
@@ -147,7 +154,7 @@ func TestControllerFollows(t *testing.T) {
 	c := run(t, api, d)
 	guarded := func(id string, want bool, peers ...string) func(Result) bool {
 		return func(r Result) bool {
-			g, ok := r.Guards[id]
+			g, ok := r.EndpointPolicies[id]
 			var got []string
 			for _, a := range r.Sets[g.In].Allows {
 				for _, p := range a.Peers {
@@ -175,7 +182,7 @@ func TestControllerFollows(t *testing.T) {
 	d.until("the pod is no longer selected", guarded("e1", false))
 	d.with(func() { delete(d.pods, "e1") })
 	c.PortsChanged()
-	d.until("it is detached", func(r Result) bool { return len(r.Guards) == 1 && len(r.Sets) == 0 })
+	d.until("it is detached", func(r Result) bool { return len(r.EndpointPolicies) == 1 && len(r.Sets) == 0 })
 	api.policies.Delete(fromApp("p", "other"))
 	d.until("all is released", func(Result) bool { return d.released })
 	if err := c.Ready(); err != nil {
@@ -192,9 +199,9 @@ func TestControllerReadsWhatItCan(t *testing.T) {
 	p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{From: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "192.0.2.0/24"}}}})
 	api.policies.Add(p)
 	run(t, api, d)
-	d.until("isolated", func(r Result) bool { return r.Guards["e1"].In != "" })
+	d.until("isolated", func(r Result) bool { return r.EndpointPolicies["e1"].In != "" })
 	d.mu.Lock()
-	got := d.state.Sets[d.state.Guards["e1"].In].Allows
+	got := d.state.Sets[d.state.EndpointPolicies["e1"].In].Allows
 	d.mu.Unlock()
 	want := []ofnet.Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
@@ -212,7 +219,7 @@ func TestAwait(t *testing.T) {
 	awaited := make(chan error, 1)
 	go func() { awaited <- c.Await(t.Context(), "x", "web", "u2") }()
 	api.pods.Add(podObject("web", "u1", "", nil)) // of that name before
-	d.until("known by name", func(r Result) bool { _, ok := r.Guards["e1"]; return ok })
+	d.until("known by name", func(r Result) bool { _, ok := r.EndpointPolicies["e1"]; return ok })
 	select {
 	case err := <-awaited:
 		t.Fatalf("another pod was taken for it: %v", err)
@@ -224,7 +231,7 @@ func TestAwait(t *testing.T) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.state.Guards["e1"].In == "" {
+	if d.state.EndpointPolicies["e1"].In == "" {
 		t.Error("it is not held to the policy")
 	}
 }
@@ -283,7 +290,7 @@ func TestAPIServerAway(t *testing.T) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.released || len(d.state.Guards) != 0 {
+	if d.released || len(d.state.EndpointPolicies) != 0 {
 		t.Errorf("released %t, declared %+v", d.released, d.state)
 	}
 }

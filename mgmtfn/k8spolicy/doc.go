@@ -6,9 +6,9 @@
 // is isolated in it: what none of these policies allows is denied. So the policies of a
 // pod add up, in any order; there is nothing to deny with.
 //
-// World holds what policies depend on: Namespaces, Pods and NetworkPolicies. Compile
+// ClusterState holds what policies depend on: Namespaces, Pods and NetworkPolicies. Compile
 // makes of it, for the pods of this host alone, guards and the sets of connections they
 // refer to; pods that the same policies select share a set. It is a function of the
-// world and has no side effects. Controller keeps a World equal to the API server's,
+// world and has no side effects. Controller keeps a ClusterState equal to the API server's,
 // and the driver equal to what it compiles to. Nothing asks netmaster.
 package k8spolicy

@@ -177,7 +177,7 @@ func named(pod *corev1.Pod, name string, proto corev1.Protocol) int32 {
 }
 
 // allows is what a set means, written without regard to flows.
-func allows(s drivers.AllowSet, peer netip.Addr, proto uint8, port uint16) bool {
+func allows(s drivers.PolicyRuleSet, peer netip.Addr, proto uint8, port uint16) bool {
 	for _, a := range s.Allows {
 		peers := len(a.Peers) == 0 || slices.ContainsFunc(a.Peers, func(p netip.Prefix) bool { return p.Contains(peer) })
 		ports := len(a.Ports) == 0
@@ -192,8 +192,8 @@ func allows(s drivers.AllowSet, peer netip.Addr, proto uint8, port uint16) bool 
 }
 
 // world is the cluster as Compile sees it.
-func (c cluster) world() (*World, error) {
-	w := NewWorld()
+func (c cluster) world() (*ClusterState, error) {
+	w := NewClusterState()
 	for _, n := range c.namespaces {
 		w.SetNamespace(ParseNamespace(n))
 	}

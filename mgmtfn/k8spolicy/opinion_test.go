@@ -135,10 +135,10 @@ func TestSecondOpinion(t *testing.T) {
 				}
 			}
 			if p := q.from.pod; p != nil {
-				check(p, r.Guards[p.Namespace+"/"+p.Name].Out, q.to.addr, true)
+				check(p, r.EndpointPolicies[p.Namespace+"/"+p.Name].Out, q.to.addr, true)
 			}
 			if p := q.to.pod; p != nil {
-				check(p, r.Guards[p.Namespace+"/"+p.Name].In, q.from.addr, false)
+				check(p, r.EndpointPolicies[p.Namespace+"/"+p.Name].In, q.from.addr, false)
 			}
 		}
 	}

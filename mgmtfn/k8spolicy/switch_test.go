@@ -42,7 +42,7 @@ func startBridge(t testing.TB) *bridge {
 	go func() { defer close(ended); _ = b.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended })
 	var err error
-	b.p, err = ofnet.NewPipeline(ofnet.Settings{Encap: ofnet.VXLAN, Routing: true, TunnelPort: tunnelPort, Round: 1, Guards: true})
+	b.p, err = ofnet.NewPipeline(ofnet.Settings{Encap: ofnet.VXLAN, Routing: true, TunnelPort: tunnelPort, Round: 1, EndpointPolicies: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +67,9 @@ func (b *bridge) declare(now Result) {
 			continue
 		}
 		if b.numbers[id] == 0 {
-			b.numbers[id] = ofnet.LowestAllowSet + uint32(len(b.numbers))
+			b.numbers[id] = ofnet.LowestPolicyRuleSet + uint32(len(b.numbers))
 		}
-		b.Set("allow/"+id, b.p.AllowSet(ofnet.AllowSet{ID: id, Number: b.numbers[id], Out: set.Out, Allows: set.Allows}))
+		b.Set("allow/"+id, b.p.PolicyRuleSet(ofnet.PolicyRuleSet{ID: id, Number: b.numbers[id], Out: set.Out, Allows: set.Allows}))
 	}
 	for id := range b.last.Sets {
 		if _, ok := now.Sets[id]; !ok {
@@ -131,10 +131,10 @@ func TestPoliciesOnARealSwitch(t *testing.T) {
 		r := w.Compile(local)
 		b.declare(r)
 		for _, e := range endpoints[:here] {
-			guard := r.Guards[e.ID]
-			b.Set("guard/"+e.ID, b.p.Guard(ofnet.Guard{Endpoint: e, In: b.numbers[guard.In], Out: b.numbers[guard.Out]}))
+			guard := r.EndpointPolicies[e.ID]
+			b.Set("guard/"+e.ID, b.p.EndpointPolicy(ofnet.EndpointPolicy{Endpoint: e, In: b.numbers[guard.In], Out: b.numbers[guard.Out]}))
 		}
-		b.Set("vrf", b.p.VRF(ofnet.VRFPolicy{VRF: 1, Generation: uint32(round + 1), GuardsOnly: true}))
+		b.Set("vrf", b.p.VRF(ofnet.VRFPolicy{VRF: 1, Generation: uint32(round + 1), EndpointPoliciesOnly: true}))
 		b.flush()
 		for range 25 {
 			q := g.question(c)

@@ -14,8 +14,8 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Picture is a speaker as its users see it.
-type Picture struct {
+// State is a speaker as its users see it.
+type State struct {
 	Peers      []Peer   `json:"peers,omitempty"`
 	Dsts       []string `json:"dsts,omitempty"`       // prefixes that neighbours have told of, sorted
 	Advertised []string `json:"advertised,omitempty"` // prefixes they have been told of, sorted
@@ -43,21 +43,21 @@ type PeerState struct {
 }
 
 // Inspect describes the speaker. Unavailable: none runs.
-func (s *Speaker) Inspect(ctx context.Context) (Picture, error) {
+func (s *Speaker) Inspect(ctx context.Context) (State, error) {
 	s.mu.Lock()
 	srv, err := s.srv, s.err
 	s.mu.Unlock()
 	if srv == nil {
 		if err != nil {
-			return Picture{}, err
+			return State{}, err
 		}
-		return Picture{}, errs.New(errs.Unavailable, "no BGP speaker is configured for this host")
+		return State{}, errs.New(errs.Unavailable, "no BGP speaker is configured for this host")
 	}
 	return srv.inspect(ctx)
 }
 
-func (s *server) inspect(ctx context.Context) (Picture, error) {
-	var p Picture
+func (s *server) inspect(ctx context.Context) (State, error) {
+	var p State
 	err := s.gobgp.ListPeer(ctx, &api.ListPeerRequest{}, func(n *api.Peer) {
 		state := n.GetState()
 		peer := Peer{
@@ -73,20 +73,20 @@ func (s *server) inspect(ctx context.Context) (Picture, error) {
 		p.Peers = append(p.Peers, peer)
 	})
 	if err != nil {
-		return Picture{}, errs.Wrap(errs.Unavailable, err)
+		return State{}, errs.Wrap(errs.Unavailable, err)
 	}
 	slices.SortFunc(p.Peers, func(a, b Peer) int { return strings.Compare(a.Config.NeighborAddress, b.Config.NeighborAddress) })
 	received, advertised := map[netip.Prefix]bool{}, map[netip.Prefix]bool{}
 	for i := range p.Peers {
 		name, state := p.Peers[i].Config.NeighborAddress, &p.Peers[i].State
 		if state.Received, err = s.list(api.TableType_TABLE_TYPE_ADJ_IN, name, received); err != nil {
-			return Picture{}, err
+			return State{}, err
 		}
 		if state.SessionState != "established" {
 			continue
 		}
 		if state.Advertised, err = s.list(api.TableType_TABLE_TYPE_ADJ_OUT, name, advertised); err != nil {
-			return Picture{}, err
+			return State{}, err
 		}
 	}
 	p.Dsts, p.Advertised = sorted(received), sorted(advertised)

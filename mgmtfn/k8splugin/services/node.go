@@ -44,7 +44,7 @@ func onNode(s *corev1.Service, all []*discoveryv1.EndpointSlice, env surrounding
 			}
 		}
 		for _, f := range fronts {
-			seat := nodeproxy.Seat{Name: p.Name, Proto: proto, Addr: netip.AddrPortFrom(f.addr, uint16(p.Port)), Sources: f.sources}
+			seat := nodeproxy.Frontend{Name: p.Name, Proto: proto, Addr: netip.AddrPortFrom(f.addr, uint16(p.Port)), Sources: f.sources}
 			if f.addr.IsUnspecified() {
 				if p.NodePort == 0 {
 					continue
@@ -61,13 +61,13 @@ func onNode(s *corev1.Service, all []*discoveryv1.EndpointSlice, env surrounding
 				seat.Inside, seat.Outside = node, node
 			}
 			seat.Keeps = every.keeps(f.addr)
-			out.Seats = append(out.Seats, seat)
+			out.Frontends = append(out.Frontends, seat)
 		}
 	}
 	if localOutside && s.Spec.HealthCheckNodePort > 0 {
 		out.HealthPort, out.Healthy = uint16(s.Spec.HealthCheckNodePort), len(healthy)
 	}
-	return out, len(out.Seats) > 0
+	return out, len(out.Frontends) > 0
 }
 
 // front is an address that a Service has at the node.

@@ -35,7 +35,7 @@ func nodeText(s nodeproxy.Service, ok bool) string {
 	if s.Affinity > 0 || s.HealthPort > 0 {
 		fmt.Fprintf(&b, "affinity %s, health port %d: %d\n", s.Affinity, s.HealthPort, s.Healthy)
 	}
-	for _, seat := range s.Seats {
+	for _, seat := range s.Frontends {
 		fmt.Fprintf(&b, "%s %d %s", seat.Addr, seat.Proto, way(seat.Inside))
 		if out := way(seat.Outside); out != way(seat.Inside) {
 			fmt.Fprintf(&b, " / %s", out)

@@ -10,23 +10,23 @@ import (
 
 // guards are those declared, with the sets they refer to. The driver's lock guards it.
 type guards struct {
-	declared map[string]drivers.Guard // by endpoint id
-	sets     map[string]allowSet
+	declared map[string]drivers.EndpointPolicy // by endpoint id
+	sets     map[string]policyRuleSet
 	tenants  map[string]map[string]struct{} // endpoint ids by tenant, of guarded endpoints that exist
 	of       map[string]string              // tenant by endpoint id, the other way round
 	numbers  map[string]uint32              // of sets, declared or referred to
 	taken    map[uint32]struct{}
 }
 
-// allowSet is a declared set with a number for what it says.
-type allowSet struct {
-	drivers.AllowSet
+// policyRuleSet is a declared set with a number for what it says.
+type policyRuleSet struct {
+	drivers.PolicyRuleSet
 	fingerprint uint64
 }
 
-func newGuards() guards {
+func newEndpointPolicies() guards {
 	return guards{
-		declared: map[string]drivers.Guard{}, sets: map[string]allowSet{}, tenants: map[string]map[string]struct{}{}, of: map[string]string{},
+		declared: map[string]drivers.EndpointPolicy{}, sets: map[string]policyRuleSet{}, tenants: map[string]map[string]struct{}{}, of: map[string]string{},
 		numbers: map[string]uint32{}, taken: map[uint32]struct{}{},
 	}
 }
@@ -40,7 +40,7 @@ func (g *guards) number(set string) uint32 {
 		return n
 	}
 	n := uint32(ofnet.Fingerprint(set))
-	for _, used := g.taken[n]; used || n < ofnet.LowestAllowSet; _, used = g.taken[n] {
+	for _, used := g.taken[n]; used || n < ofnet.LowestPolicyRuleSet; _, used = g.taken[n] {
 		n++
 	}
 	g.numbers[set], g.taken[n] = n, struct{}{}
@@ -82,19 +82,19 @@ func (g *guards) place(id, tenant string) (turned []string) {
 	return turned
 }
 
-// SetAllowSet declares a set.
-func (d *Driver) SetAllowSet(s drivers.AllowSet) {
+// SetPolicyRuleSet declares a set.
+func (d *Driver) SetPolicyRuleSet(s drivers.PolicyRuleSet) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if old, ok := d.guards.sets[s.ID]; ok && old.Equal(s) {
 		return
 	}
-	d.guards.sets[s.ID] = allowSet{s, ofnet.AllowSet{Out: s.Out, Allows: s.Allows}.Fingerprint()}
+	d.guards.sets[s.ID] = policyRuleSet{s, ofnet.PolicyRuleSet{Out: s.Out, Allows: s.Allows}.Fingerprint()}
 	d.setChanged(s.ID)
 }
 
-// RemoveAllowSet takes a declaration back: what refers to the set is allowed nothing.
-func (d *Driver) RemoveAllowSet(id string) {
+// RemovePolicyRuleSet takes a declaration back: what refers to the set is allowed nothing.
+func (d *Driver) RemovePolicyRuleSet(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, ok := d.guards.sets[id]; ok {
@@ -103,8 +103,8 @@ func (d *Driver) RemoveAllowSet(id string) {
 	}
 }
 
-// SetGuard declares a guard.
-func (d *Driver) SetGuard(g drivers.Guard) {
+// SetEndpointPolicy declares a guard.
+func (d *Driver) SetEndpointPolicy(g drivers.EndpointPolicy) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if old, ok := d.guards.declared[g.EndpointID]; ok {
@@ -116,11 +116,11 @@ func (d *Driver) SetGuard(g drivers.Guard) {
 	d.guards.declared[g.EndpointID] = g
 	d.refreshSet(g.In)
 	d.refreshSet(g.Out)
-	d.guardChanged(g.EndpointID)
+	d.endpointPolicyChanged(g.EndpointID)
 }
 
-// RemoveGuard takes a declaration back.
-func (d *Driver) RemoveGuard(endpointID string) {
+// RemoveEndpointPolicy takes a declaration back.
+func (d *Driver) RemoveEndpointPolicy(endpointID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, ok := d.guards.declared[endpointID]
@@ -128,28 +128,28 @@ func (d *Driver) RemoveGuard(endpointID string) {
 		return
 	}
 	delete(d.guards.declared, endpointID)
-	d.guardChanged(endpointID)
+	d.endpointPolicyChanged(endpointID)
 	d.forgetSets(old)
 }
 
-// KeepGuards implements drivers.Driver.
-func (d *Driver) KeepGuards() {
+// KeepEndpointPolicies implements drivers.Driver.
+func (d *Driver) KeepEndpointPolicies() {
 	for _, s := range d.sides {
-		s.sw.HoldGuards()
+		s.sw.HoldEndpointPolicies()
 	}
 }
 
-// ReleaseGuards implements drivers.Driver.
-func (d *Driver) ReleaseGuards() {
+// ReleaseEndpointPolicies implements drivers.Driver.
+func (d *Driver) ReleaseEndpointPolicies() {
 	for _, s := range d.sides {
-		s.sw.ReleaseGuards()
+		s.sw.ReleaseEndpointPolicies()
 	}
 }
 
-// guardChanged renews what follows from the guard of an endpoint. The caller holds mu.
-func (d *Driver) guardChanged(endpointID string) {
+// endpointPolicyChanged renews what follows from the guard of an endpoint. The caller holds mu.
+func (d *Driver) endpointPolicyChanged(endpointID string) {
 	before := d.guards.of[endpointID]
-	d.refreshGuard(endpointID)
+	d.refreshEndpointPolicy(endpointID)
 	for _, tenant := range []string{before, d.guards.of[endpointID]} {
 		if tenant != "" {
 			d.refreshPolicy(tenant)
@@ -171,7 +171,7 @@ func (d *Driver) setChanged(id string) {
 }
 
 // forgetSets frees what only a former guard needed.
-func (d *Driver) forgetSets(old drivers.Guard) {
+func (d *Driver) forgetSets(old drivers.EndpointPolicy) {
 	for _, set := range []string{old.In, old.Out} {
 		if set != "" {
 			d.refreshSet(set)
@@ -204,7 +204,7 @@ func (d *Driver) refreshSet(id string) {
 			s.sw.Remove("allow/" + id)
 			continue
 		}
-		s.sw.Set("allow/"+id, s.pipeline.AllowSet(ofnet.AllowSet{ID: id, Number: d.guards.number(id), Out: set.Out, Allows: set.Allows}))
+		s.sw.Set("allow/"+id, s.pipeline.PolicyRuleSet(ofnet.PolicyRuleSet{ID: id, Number: d.guards.number(id), Out: set.Out, Allows: set.Allows}))
 	}
 }
 
@@ -215,10 +215,10 @@ func (d *Driver) refreshSetsOf(endpoint string) {
 	d.refreshSet(g.Out)
 }
 
-// refreshGuard holds an endpoint to its guard, once it is here, and its host's own
+// refreshEndpointPolicy holds an endpoint to its guard, once it is here, and its host's own
 // endpoints to none. The caller holds mu.
-func (d *Driver) refreshGuard(id string) {
-	if !d.started || !d.cfg.Guards {
+func (d *Driver) refreshEndpointPolicy(id string) {
+	if !d.started || !d.cfg.EndpointPolicies {
 		return
 	}
 	e, known := d.endpoints[id]
@@ -238,7 +238,7 @@ func (d *Driver) refreshGuard(id string) {
 	moved := d.guards.of[id] != tenant
 	turned := d.guards.place(id, tenant)
 	if here {
-		s.sw.Set("guard/"+id, s.pipeline.Guard(ofnet.Guard{Endpoint: d.asEndpoint(e), In: d.guards.number(g.In), Out: d.guards.number(g.Out)}))
+		s.sw.Set("guard/"+id, s.pipeline.EndpointPolicy(ofnet.EndpointPolicy{Endpoint: d.asEndpoint(e), In: d.guards.number(g.In), Out: d.guards.number(g.Out)}))
 	} else {
 		for _, s := range d.sides {
 			s.sw.Remove("guard/" + id)
@@ -254,14 +254,14 @@ func (d *Driver) refreshGuard(id string) {
 	}
 }
 
-func (d *Driver) refreshGuards() {
+func (d *Driver) refreshEndpointPolicies() {
 	for id := range d.guards.sets {
 		d.refreshSet(id)
 	}
 	for id := range d.guards.declared {
-		d.refreshGuard(id)
+		d.refreshEndpointPolicy(id)
 	}
-	if d.cfg.Guards {
+	if d.cfg.EndpointPolicies {
 		d.refreshOwnNode()
 	}
 }
@@ -293,9 +293,9 @@ func (d *Driver) nodeAddrs() (addrs []netip.Addr) {
 	return addrs
 }
 
-// guardSum sums up the guards of a tenant's endpoints and what they refer to. The
+// endpointPolicySum sums up the guards of a tenant's endpoints and what they refer to. The
 // caller holds mu.
-func (d *Driver) guardSum(tenant string) (sum uint64) {
+func (d *Driver) endpointPolicySum(tenant string) (sum uint64) {
 	seen := map[string]bool{"": true}
 	for id := range d.guards.tenants[tenant] {
 		g := d.guards.declared[id]
@@ -313,14 +313,14 @@ func (d *Driver) guardSum(tenant string) (sum uint64) {
 	return sum
 }
 
-// guardOwners lists what must be in the switch for an endpoint of this host; not ok as
+// endpointPolicyOwners lists what must be in the switch for an endpoint of this host; not ok as
 // long as connections are not held to guards yet.
-func (d *Driver) guardOwners(id string) (owners []string, ok bool) {
+func (d *Driver) endpointPolicyOwners(id string) (owners []string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	owners = []string{"ep/" + id}
 	g, guarded := d.guards.declared[id]
-	if !guarded || !d.cfg.Guards {
+	if !guarded || !d.cfg.EndpointPolicies {
 		return owners, true
 	}
 	for _, set := range []string{g.In, g.Out} {

@@ -46,14 +46,14 @@ func guardedBridges(t testing.TB) map[string]*policyBridge {
 	bridges["vlrouter"] = &policyBridge{network: vlNet1, endpoints: bridges["vlan"].endpoints}
 	for mode, b := range bridges {
 		b.p = newPipeline(t, Settings{
-			Encap: b.network.Encap, Routing: strings.HasSuffix(mode, "router"), TunnelPort: testTunnelPort, HostMAC: HostMAC(addr("192.168.60.10")), Round: 1, Guards: true,
+			Encap: b.network.Encap, Routing: strings.HasSuffix(mode, "router"), TunnelPort: testTunnelPort, HostMAC: HostMAC(addr("192.168.60.10")), Round: 1, EndpointPolicies: true,
 		})
 	}
 	return bridges
 }
 
 // allows is what a set means, written without regard to flows.
-func (s AllowSet) allows(p probe) bool {
+func (s PolicyRuleSet) allows(p probe) bool {
 	peer := p.src
 	if s.Out {
 		peer = p.dst
@@ -70,8 +70,8 @@ func (s AllowSet) allows(p probe) bool {
 	return false
 }
 
-func randomAllowSet(rng *rand.Rand, number uint32, out bool) AllowSet {
-	s := AllowSet{ID: fmt.Sprint("s", number), Number: number, Out: out}
+func randomPolicyRuleSet(rng *rand.Rand, number uint32, out bool) PolicyRuleSet {
+	s := PolicyRuleSet{ID: fmt.Sprint("s", number), Number: number, Out: out}
 	for range rng.IntN(4) {
 		var a Allow
 		for range rng.IntN(5) {
@@ -96,20 +96,20 @@ func randomAllowSet(rng *rand.Rand, number uint32, out bool) AllowSet {
 }
 
 // guard makes guards of random sets those of the local endpoints, and returns them.
-func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string][2]*AllowSet {
+func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string][2]*PolicyRuleSet {
 	t.Helper()
-	by := map[string][2]*AllowSet{}
+	by := map[string][2]*PolicyRuleSet{}
 	for i, e := range b.endpoints[:4] {
-		g, sets := Guard{Endpoint: e}, [2]*AllowSet{}
+		g, sets := EndpointPolicy{Endpoint: e}, [2]*PolicyRuleSet{}
 		for dir := range sets {
 			owner := fmt.Sprint("allow/", i, dir)
 			s.Remove(owner)
 			if rng.IntN(3) == 0 {
 				continue
 			}
-			set := randomAllowSet(rng, uint32(LowestAllowSet+2*i+dir), dir == 1)
+			set := randomPolicyRuleSet(rng, uint32(LowestPolicyRuleSet+2*i+dir), dir == 1)
 			sets[dir] = &set
-			s.Set(owner, b.p.AllowSet(set))
+			s.Set(owner, b.p.PolicyRuleSet(set))
 			if dir == 0 {
 				g.In = set.Number
 			} else {
@@ -117,7 +117,7 @@ func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string]
 			}
 		}
 		by[e.ID] = sets
-		s.Set("guard/"+e.ID, b.p.Guard(g))
+		s.Set("guard/"+e.ID, b.p.EndpointPolicy(g))
 	}
 	return by
 }
@@ -131,9 +131,9 @@ func sctp(rng *rand.Rand, p probe, packet string) (probe, string) {
 	return p, strings.ReplaceAll(packet, "udp", "sctp")
 }
 
-// The switch's verdict on new connections is that of the naive evaluator at both ends,
+// The switch's verdict on new connections is that of the reference model at both ends,
 // whatever the rules of the VRF say, in every mode and for every protocol.
-func TestGuardsAgreeWithNaiveEvaluator(t *testing.T) {
+func TestEndpointPoliciesAgreeWithReferenceModel(t *testing.T) {
 	sw := ovstest.Start(t)
 	for mode, b := range guardedBridges(t) {
 		t.Run(mode, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestGuardsAgreeWithNaiveEvaluator(t *testing.T) {
 				}
 				enforce(t, s, b, before, rules)
 				if rules == nil {
-					s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: uint32(round + 1), GuardsOnly: true}))
+					s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: uint32(round + 1), EndpointPoliciesOnly: true}))
 					settle(t, s)
 				}
 				for range 25 {
@@ -195,7 +195,7 @@ func (b *policyBridge) packetIn(rng *rand.Rand, mode string) (probe, string) {
 
 // A connection that is allowed goes on in both directions, however one-sided the sets
 // are; one that is allowed no more ends; those of others are not even looked up.
-func TestGuardsAndConnections(t *testing.T) {
+func TestEndpointPoliciesAndConnections(t *testing.T) {
 	sw := ovstest.Start(t)
 	for _, mode := range []string{"vrouter", "vxlan"} {
 		b := guardedBridges(t)[mode]
@@ -204,25 +204,25 @@ func TestGuardsAndConnections(t *testing.T) {
 			client, server := b.endpoints[1], b.endpoints[2]
 			w := b.wire(t, sw, mode, client, server)
 			generation := uint32(0)
-			hold := func(g Guard, sets ...AllowSet) {
+			hold := func(g EndpointPolicy, sets ...PolicyRuleSet) {
 				t.Helper()
 				for _, set := range sets {
-					s.Set("allow/"+set.ID, b.p.AllowSet(set))
+					s.Set("allow/"+set.ID, b.p.PolicyRuleSet(set))
 				}
-				s.Set("guard/"+g.Endpoint.ID, b.p.Guard(g))
+				s.Set("guard/"+g.Endpoint.ID, b.p.EndpointPolicy(g))
 				generation++
-				s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: generation, GuardsOnly: true}))
+				s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: generation, EndpointPoliciesOnly: true}))
 				settle(t, s)
 			}
 			tracked := func() string { return sw.Appctl("dpctl/dump-conntrack") }
-			hold(Guard{Endpoint: b.endpoints[0]})
+			hold(EndpointPolicy{Endpoint: b.endpoints[0]})
 			w.check("neither is guarded", true, true)
 			if got := tracked(); got != "" {
 				t.Errorf("connections of nobody guarded are tracked:\n%s", got)
 			}
-			nothing := AllowSet{ID: "nothing", Number: 20, Out: true}
-			dns := AllowSet{ID: "dns", Number: 21, Allows: []Allow{{Ports: []PortRange{{of.ProtoUDP, 53, 53}}}}}
-			hold(Guard{Endpoint: server, Out: nothing.Number}, nothing)
+			nothing := PolicyRuleSet{ID: "nothing", Number: 20, Out: true}
+			dns := PolicyRuleSet{ID: "dns", Number: 21, Allows: []Allow{{Ports: []PortRange{{of.ProtoUDP, 53, 53}}}}}
+			hold(EndpointPolicy{Endpoint: server, Out: nothing.Number}, nothing)
 			if w.answer() {
 				t.Error("a connection passes that its sender may not open")
 			}
@@ -230,12 +230,12 @@ func TestGuardsAndConnections(t *testing.T) {
 			if got := strings.Count(tracked(), "src="); got != 2 {
 				t.Errorf("not one connection is tracked:\n%s", tracked())
 			}
-			hold(Guard{Endpoint: server, In: dns.Number, Out: nothing.Number}, dns)
+			hold(EndpointPolicy{Endpoint: server, In: dns.Number, Out: nothing.Number}, dns)
 			w.check("the server takes questions only", true, true)
 			dns.Allows[0].Ports[0].Proto = of.ProtoTCP
-			hold(Guard{Endpoint: server, In: dns.Number, Out: nothing.Number}, dns)
+			hold(EndpointPolicy{Endpoint: server, In: dns.Number, Out: nothing.Number}, dns)
 			w.check("no longer by UDP", false, false)
-			hold(Guard{Endpoint: server})
+			hold(EndpointPolicy{Endpoint: server})
 			w.check("all is allowed again", true, true)
 		})
 	}
@@ -243,19 +243,19 @@ func TestGuardsAndConnections(t *testing.T) {
 
 // The host and its containers are not kept apart, nor does the agent's name server
 // answer who may not ask.
-func TestGuardsAndTheHost(t *testing.T) {
+func TestEndpointPoliciesAndTheHost(t *testing.T) {
 	sw := ovstest.Start(t)
 	b := guardedBridges(t)["vrouter"]
 	b.p = newPipeline(t, Settings{
-		Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, Guards: true, DNS: DNSSettings{Rate: 1000},
+		Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, EndpointPolicies: true, DNS: DNSSettings{Rate: 1000},
 	})
 	s := b.start(t, sw, "br")
 	pod, node, other := b.endpoints[0], b.endpoints[1], b.endpoints[2]
-	s.Set("in", b.p.AllowSet(AllowSet{ID: "in", Number: 20}))
-	s.Set("out", b.p.AllowSet(AllowSet{ID: "out", Number: 21, Out: true}))
-	s.Set("guard", b.p.Guard(Guard{Endpoint: pod, In: 20, Out: 21}))
+	s.Set("in", b.p.PolicyRuleSet(PolicyRuleSet{ID: "in", Number: 20}))
+	s.Set("out", b.p.PolicyRuleSet(PolicyRuleSet{ID: "out", Number: 21, Out: true}))
+	s.Set("guard", b.p.EndpointPolicy(EndpointPolicy{Endpoint: pod, In: 20, Out: 21}))
 	s.Set("node", b.p.OwnNode([]Endpoint{node}, []netip.Addr{addr("10.1.1.8")}))
-	s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: 1, GuardsOnly: true}))
+	s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: 1, EndpointPoliciesOnly: true}))
 	settle(t, s)
 	for name, c := range map[string]struct {
 		from   Endpoint
@@ -283,7 +283,7 @@ func TestGuardsAndTheHost(t *testing.T) {
 }
 
 // Peers and ports add up and do not multiply.
-func TestAllowSetSize(t *testing.T) {
+func TestPolicyRuleSetSize(t *testing.T) {
 	p := guardedBridges(t)["vrouter"].p
 	var a Allow
 	for i := range 1000 {
@@ -292,7 +292,7 @@ func TestAllowSetSize(t *testing.T) {
 	for i := range 20 {
 		a.Ports = append(a.Ports, PortRange{of.ProtoTCP, uint16(1000 + 2*i), uint16(1000 + 2*i)})
 	}
-	if got := len(p.AllowSet(AllowSet{ID: "s", Number: 20, Allows: []Allow{a, a}}).Flows); got != 1000+20+2 {
+	if got := len(p.PolicyRuleSet(PolicyRuleSet{ID: "s", Number: 20, Allows: []Allow{a, a}}).Flows); got != 1000+20+2 {
 		t.Errorf("%d flows", got)
 	}
 }
@@ -301,13 +301,13 @@ func TestAllowSetSize(t *testing.T) {
 func guardedFlows(t *testing.T) map[string]Program {
 	b := guardedBridges(t)["vlan"]
 	flows := b.programs()
-	flows["vrf"] = b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: 5, GuardsOnly: true})
+	flows["vrf"] = b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: 5, EndpointPoliciesOnly: true})
 	flows["node"] = b.p.OwnNode(b.endpoints[3:4], []netip.Addr{addr("10.9.9.9"), addr("2001:db8::9")})
-	flows["guard"] = b.p.Guard(Guard{Endpoint: b.endpoints[0], In: 16, Out: 17})
+	flows["guard"] = b.p.EndpointPolicy(EndpointPolicy{Endpoint: b.endpoints[0], In: 16, Out: 17})
 	rng := rand.New(rand.NewPCG(6, 6))
 	for i := range uint32(20) {
-		s := randomAllowSet(rng, LowestAllowSet+i, i%2 == 1)
-		flows["allow/"+s.ID] = b.p.AllowSet(s)
+		s := randomPolicyRuleSet(rng, LowestPolicyRuleSet+i, i%2 == 1)
+		flows["allow/"+s.ID] = b.p.PolicyRuleSet(s)
 	}
 	return flows
 }

@@ -24,48 +24,48 @@ type guards struct{ noRows }
 // regSet holds the number of the set between two tables.
 const regSet = regScratch
 
-func (guards) id() uint8 { return featureGuard }
+func (guards) id() uint8 { return featureEndpointPolicy }
 
 func (guards) tables() []table {
-	return []table{tableGuard, tableGuardOut, tableAllowOut, tableGuardIn, tableAllowIn}
+	return []table{tableEndpointPolicy, tableEndpointPolicyOut, tableAllowOut, tableEndpointPolicyIn, tableAllowIn}
 }
 
 func (guards) fixed(p *Pipeline) []row {
 	deny := goTo(p.to(tableDeny))
 	return []row{
-		{tableGuard, prioMiss, of.NewMatch(), goTo(p.to(p.filtered))},
-		{tableGuardOut, prioMiss, of.NewMatch(), goTo(p.to(tableGuardIn))},
+		{tableEndpointPolicy, prioMiss, of.NewMatch(), goTo(p.to(p.filtered))},
+		{tableEndpointPolicyOut, prioMiss, of.NewMatch(), goTo(p.to(tableEndpointPolicyIn))},
 		{tableAllowOut, prioMiss, of.NewMatch(), deny},
-		{tableGuardIn, prioMiss, of.NewMatch(), goTo(p.to(tableGroupSource))},
+		{tableEndpointPolicyIn, prioMiss, of.NewMatch(), goTo(p.to(tableGroupSource))},
 		{tableAllowIn, prioMiss, of.NewMatch(), deny},
 	}
 }
 
-// Guard returns the flows that hold an endpoint to its sets. The receiver is told by its
+// EndpointPolicy returns the flows that hold an endpoint to its sets. The receiver is told by its
 // MAC address, which is there in every mode by now, whatever its IP address is.
-func (p *Pipeline) Guard(g Guard) Program {
+func (p *Pipeline) EndpointPolicy(g EndpointPolicy) Program {
 	e := g.Endpoint
-	if !e.Local() || !p.set.Guards {
+	if !e.Local() || !p.set.EndpointPolicies {
 		return Program{}
 	}
 	from := of.NewMatch().InPort(e.Port)
 	to := of.NewMatch().Reg(regVRF, uint32(e.VRF)).EthDst(e.MAC)
 	track := trackConnection(p, of.NewActions())
 	rows := []row{
-		{tableGuard, prioNormal, from.IP(), track},
-		{tableGuard, prioNormal, from.IPv6(), track},
-		{tableGuard, prioNormal, to.IP(), track},
-		{tableGuard, prioNormal, to.IPv6(), track},
+		{tableEndpointPolicy, prioNormal, from.IP(), track},
+		{tableEndpointPolicy, prioNormal, from.IPv6(), track},
+		{tableEndpointPolicy, prioNormal, to.IP(), track},
+		{tableEndpointPolicy, prioNormal, to.IPv6(), track},
 	}
 	rows = append(rows, p.hostCheck(of.NewMatch().Reg(regOutPort, e.Port))...)
 	if g.Out != 0 {
-		rows = append(rows, row{tableGuardOut, prioNormal, from, applyGoto(of.NewActions().SetReg(regSet, g.Out), p.to(tableAllowOut))})
+		rows = append(rows, row{tableEndpointPolicyOut, prioNormal, from, applyGoto(of.NewActions().SetReg(regSet, g.Out), p.to(tableAllowOut))})
 		if p.set.DNS.Rate != 0 { // the agent's name server is not asked past the set
-			rows = append(rows, row{tableDNS, prioGuard, from, goTo(p.to(tableService))})
+			rows = append(rows, row{tableDNS, prioEndpointPolicy, from, goTo(p.to(tableService))})
 		}
 	}
 	if g.In != 0 {
-		rows = append(rows, row{tableGuardIn, prioNormal, to, applyGoto(of.NewActions().SetReg(regSet, g.In), p.to(tableAllowIn))})
+		rows = append(rows, row{tableEndpointPolicyIn, prioNormal, to, applyGoto(of.NewActions().SetReg(regSet, g.In), p.to(tableAllowIn))})
 	}
 	return Program{Late: true, Flows: p.place(guards{}, e.ID, rows)}
 }
@@ -73,7 +73,7 @@ func (p *Pipeline) Guard(g Guard) Program {
 // OwnNode returns the flows that let guarded endpoints and their own host talk: by an
 // endpoint that is the host's, and by the host's addresses.
 func (p *Pipeline) OwnNode(hostEndpoints []Endpoint, addrs []netip.Addr) Program {
-	if !p.set.Guards {
+	if !p.set.EndpointPolicies {
 		return Program{}
 	}
 	var rows []row
@@ -83,23 +83,23 @@ func (p *Pipeline) OwnNode(hostEndpoints []Endpoint, addrs []netip.Addr) Program
 		}
 		to := of.NewMatch().Reg(regVRF, uint32(e.VRF)).EthDst(e.MAC)
 		rows = append(rows,
-			row{tableGuardOut, prioDrop, to, goTo(p.to(tableGuardIn))},
-			row{tableGuardIn, prioDrop, of.NewMatch().InPort(e.Port), goTo(p.to(tableGroupSource))})
+			row{tableEndpointPolicyOut, prioDrop, to, goTo(p.to(tableEndpointPolicyIn))},
+			row{tableEndpointPolicyIn, prioDrop, of.NewMatch().InPort(e.Port), goTo(p.to(tableGroupSource))})
 	}
 	for _, a := range addrs {
-		rows = append(rows, row{tableGuardOut, prioDrop, of.NewMatch().Dst(host(a)), goTo(p.to(tableGuardIn))})
+		rows = append(rows, row{tableEndpointPolicyOut, prioDrop, of.NewMatch().Dst(host(a)), goTo(p.to(tableEndpointPolicyIn))})
 	}
 	return Program{Flows: dedupe(p.place(guards{}, "own-node", rows))}
 }
 
-// AllowSet returns the flows of a set.
-func (p *Pipeline) AllowSet(s AllowSet) Program {
-	if !p.set.Guards {
+// PolicyRuleSet returns the flows of a set.
+func (p *Pipeline) PolicyRuleSet(s PolicyRuleSet) Program {
+	if !p.set.EndpointPolicies {
 		return Program{}
 	}
 	b := allowRows{set: s, mine: of.NewMatch().Reg(regSet, s.Number), table: tableAllowIn, do: goTo(p.to(tableGroupSource)), clauses: map[of.Match]of.Actions{}}
 	if s.Out {
-		b.table, b.do = tableAllowOut, goTo(p.to(tableGuardIn))
+		b.table, b.do = tableAllowOut, goTo(p.to(tableEndpointPolicyIn))
 	}
 	for i, a := range s.Allows {
 		b.add(uint32(i+1), a)
@@ -112,7 +112,7 @@ func (p *Pipeline) AllowSet(s AllowSet) Program {
 
 // allowRows collects the rows of a set.
 type allowRows struct {
-	set   AllowSet
+	set   PolicyRuleSet
 	mine  of.Match
 	table table
 	do    of.Instructions

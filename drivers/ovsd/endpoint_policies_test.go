@@ -12,15 +12,15 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-// guardTraffic holds a live TCP connection to guards at either end.
-func guardTraffic(t *testing.T, d *Driver, client, server container) {
+// endpointPolicyTraffic holds a live TCP connection to guards at either end.
+func endpointPolicyTraffic(t *testing.T, d *Driver, client, server container) {
 	const brief, long = 200 * time.Millisecond, 20 * time.Second
 	allow := func(id string, out bool, allows ...ofnet.Allow) {
-		d.SetAllowSet(drivers.AllowSet{ID: id, Out: out, Allows: allows})
+		d.SetPolicyRuleSet(drivers.PolicyRuleSet{ID: id, Out: out, Allows: allows})
 	}
 	hold := func(c container, in, out string) {
 		t.Helper()
-		d.SetGuard(drivers.Guard{EndpointID: c.ep.ID, In: in, Out: out})
+		d.SetEndpointPolicy(drivers.EndpointPolicy{EndpointID: c.ep.ID, In: in, Out: out})
 		ready(t, d)
 	}
 	lives := func(when string, conn net.Conn) {
@@ -59,10 +59,10 @@ func guardTraffic(t *testing.T, d *Driver, client, server container) {
 	ready(t, d)
 	ends(conn)
 	for _, c := range []container{client, server} {
-		d.RemoveGuard(c.ep.ID)
+		d.RemoveEndpointPolicy(c.ep.ID)
 	}
 	for _, id := range []string{"none-in", "none-out", "web-in", "other-in"} {
-		d.RemoveAllowSet(id)
+		d.RemovePolicyRuleSet(id)
 	}
 	ready(t, d)
 	lives("all guards are gone", conn)
@@ -75,7 +75,7 @@ func guardTraffic(t *testing.T, d *Driver, client, server container) {
 
 // What containers are held to stays while an agent that has just started does not know
 // it yet, and nothing of it is sent again.
-func TestInsideGuardsOutliveTheAgent(t *testing.T) {
+func TestInsideEndpointPoliciesOutliveTheAgent(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
 		return
@@ -84,7 +84,7 @@ func TestInsideGuardsOutliveTheAgent(t *testing.T) {
 	netns := netxtest.Namespace(t)
 	begin := func() (*Driver, func()) {
 		d, stop := runDriver(t, testConfig(dir))
-		d.KeepGuards()
+		d.KeepEndpointPolicies()
 		d.SetGlobal(contract.Global)
 		d.SetNetwork(contract.Network)
 		d.SetEndpoint(ep)
@@ -98,9 +98,9 @@ func TestInsideGuardsOutliveTheAgent(t *testing.T) {
 	}
 	hold := func(d *Driver) {
 		t.Helper()
-		d.SetAllowSet(drivers.AllowSet{ID: "in", Allows: []ofnet.Allow{{Ports: []ofnet.PortRange{{Proto: 6, Low: 80, High: 80}}}}})
-		d.SetGuard(drivers.Guard{EndpointID: ep.ID, In: "in", Out: "out"})
-		d.ReleaseGuards()
+		d.SetPolicyRuleSet(drivers.PolicyRuleSet{ID: "in", Allows: []ofnet.Allow{{Ports: []ofnet.PortRange{{Proto: 6, Low: 80, High: 80}}}}})
+		d.SetEndpointPolicy(drivers.EndpointPolicy{EndpointID: ep.ID, In: "in", Out: "out"})
+		d.ReleaseEndpointPolicies()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if err := d.Realised(ctx, ep.ID); err != nil {

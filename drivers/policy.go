@@ -6,22 +6,22 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// AllowSet lists connections that are allowed, in one direction.
-type AllowSet struct {
+// PolicyRuleSet lists connections that are allowed, in one direction.
+type PolicyRuleSet struct {
 	ID     string
 	Out    bool // for connections that endpoints open; else for those to them
 	Allows []ofnet.Allow
 }
 
 // Equal reports whether two declarations say the same.
-func (s AllowSet) Equal(o AllowSet) bool {
+func (s PolicyRuleSet) Equal(o PolicyRuleSet) bool {
 	return s.ID == o.ID && s.Out == o.Out && slices.EqualFunc(s.Allows, o.Allows, ofnet.Allow.Equal)
 }
 
-// Guard names the sets for connections to an endpoint, and for those that it opens. An
+// EndpointPolicy names the sets for connections to an endpoint, and for those that it opens. An
 // empty name allows everything; a set that is not declared, nothing. What endpoints
 // exchange with their own host is always allowed.
-type Guard struct {
+type EndpointPolicy struct {
 	EndpointID string
 	In, Out    string
 }

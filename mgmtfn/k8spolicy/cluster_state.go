@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// World is the part of a cluster that policies depend on. It is not safe for concurrent
+// ClusterState is the part of a cluster that policies depend on. It is not safe for concurrent
 // use.
-type World struct {
+type ClusterState struct {
 	namespaces map[string]Namespace
 	pods       map[string]map[string]Pod // by namespace and name
 	policies   map[string]map[string]Policy
@@ -27,22 +27,22 @@ type members struct {
 	addresses []netip.Prefix // theirs, sorted; not to be changed
 }
 
-// NewWorld makes an empty world.
-func NewWorld() *World {
-	return &World{
+// NewClusterState makes an empty world.
+func NewClusterState() *ClusterState {
+	return &ClusterState{
 		namespaces: map[string]Namespace{}, pods: map[string]map[string]Pod{}, policies: map[string]map[string]Policy{},
 		members: map[memberKey]members{},
 	}
 }
 
 // Pod returns a pod.
-func (w *World) Pod(k Key) (Pod, bool) {
+func (w *ClusterState) Pod(k Key) (Pod, bool) {
 	p, ok := w.pods[k.Namespace][k.Name]
 	return p, ok
 }
 
 // SetPod adds a pod or replaces it.
-func (w *World) SetPod(p Pod) {
+func (w *ClusterState) SetPod(p Pod) {
 	w.RemovePod(p.Key)
 	if w.pods[p.Key.Namespace] == nil {
 		w.pods[p.Key.Namespace] = map[string]Pod{}
@@ -52,7 +52,7 @@ func (w *World) SetPod(p Pod) {
 }
 
 // RemovePod removes a pod.
-func (w *World) RemovePod(k Key) {
+func (w *ClusterState) RemovePod(k Key) {
 	if p, ok := w.Pod(k); ok {
 		delete(w.pods[k.Namespace], k.Name)
 		w.forgetMembers(p)
@@ -60,7 +60,7 @@ func (w *World) RemovePod(k Key) {
 }
 
 // SetNamespace adds a namespace or replaces it.
-func (w *World) SetNamespace(n Namespace) {
+func (w *ClusterState) SetNamespace(n Namespace) {
 	old, had := w.namespaces[n.Name]
 	w.namespaces[n.Name] = n
 	if !had || !maps.Equal(old.Labels, n.Labels) || old.Tenant != n.Tenant {
@@ -69,13 +69,13 @@ func (w *World) SetNamespace(n Namespace) {
 }
 
 // RemoveNamespace removes a namespace.
-func (w *World) RemoveNamespace(name string) {
+func (w *ClusterState) RemoveNamespace(name string) {
 	delete(w.namespaces, name)
 	clear(w.members)
 }
 
 // SetPolicy adds a policy or replaces it.
-func (w *World) SetPolicy(p Policy) {
+func (w *ClusterState) SetPolicy(p Policy) {
 	if w.policies[p.Key.Namespace] == nil {
 		w.policies[p.Key.Namespace] = map[string]Policy{}
 	}
@@ -84,13 +84,13 @@ func (w *World) SetPolicy(p Policy) {
 }
 
 // RemovePolicy removes a policy.
-func (w *World) RemovePolicy(k Key) {
+func (w *ClusterState) RemovePolicy(k Key) {
 	delete(w.policies[k.Namespace], k.Name)
 	clear(w.members)
 }
 
 // tenant is where a pod lives. What its namespace says counts first.
-func (w *World) tenant(p Pod) string {
+func (w *ClusterState) tenant(p Pod) string {
 	switch t := w.namespaces[p.Key.Namespace].Tenant; {
 	case t != "":
 		return t
@@ -101,7 +101,7 @@ func (w *World) tenant(p Pod) string {
 }
 
 // selecting lists the policies that select a pod, by name.
-func (w *World) selecting(p Pod) []Policy {
+func (w *ClusterState) selecting(p Pod) []Policy {
 	var out []Policy
 	for _, policy := range w.policies[p.Key.Namespace] {
 		if policy.Pods != nil && !p.Outside && policy.Pods.Matches(p.Labels) {
@@ -113,7 +113,7 @@ func (w *World) selecting(p Pod) []Policy {
 }
 
 // forgetMembers forgets what was found out about peers that a pod belongs to.
-func (w *World) forgetMembers(p Pod) {
+func (w *ClusterState) forgetMembers(p Pod) {
 	for key, m := range w.members {
 		if w.matches(m.peer, m.namespace, p) {
 			delete(w.members, key)
@@ -122,13 +122,13 @@ func (w *World) forgetMembers(p Pod) {
 }
 
 // matches reports whether a peer of a policy in a namespace stands for a pod.
-func (w *World) matches(peer Peer, own string, p Pod) bool {
+func (w *ClusterState) matches(peer Peer, own string, p Pod) bool {
 	return peer.selects(p) && w.means(peer, own, p.Key.Namespace)
 }
 
 // means reports whether a peer of a policy in a namespace means pods of another one, or
 // of that.
-func (w *World) means(peer Peer, own, name string) bool {
+func (w *ClusterState) means(peer Peer, own, name string) bool {
 	if peer.Namespaces == nil {
 		return name == own
 	}
@@ -141,7 +141,7 @@ func (p Peer) selects(pod Pod) bool { return !pod.Outside && p.Pods.Matches(pod.
 
 // standsFor returns the pods of a peer that are of a tenant: in others, other pods have
 // their addresses.
-func (w *World) standsFor(peer Peer, own, tenant string) members {
+func (w *ClusterState) standsFor(peer Peer, own, tenant string) members {
 	key := memberKey{tenant: tenant, namespace: own, pods: peer.Pods.String()}
 	if peer.Namespaces != nil {
 		key.namespace, key.namespaces = "", "="+peer.Namespaces.String()

@@ -10,25 +10,25 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// Guard holds the connections of an endpoint of this host to what AllowSets say.
-type Guard struct {
+// EndpointPolicy holds the connections of an endpoint of this host to what PolicyRuleSets say.
+type EndpointPolicy struct {
 	Endpoint Endpoint // which is local
 	// In and Out are the numbers of the sets for connections to the endpoint, and for
 	// those that it opens; 0: everything is allowed.
 	In, Out uint32
 }
 
-// AllowSet lists connections that are allowed; all others are denied. Endpoints that
+// PolicyRuleSet lists connections that are allowed; all others are denied. Endpoints that
 // are allowed the same share one.
-type AllowSet struct {
+type PolicyRuleSet struct {
 	ID     string
-	Number uint32 // at least LowestAllowSet; the same after a restart, or flows are renewed
+	Number uint32 // at least LowestPolicyRuleSet; the same after a restart, or flows are renewed
 	Out    bool   // for connections that endpoints open; else for those to them
 	Allows []Allow
 }
 
-// LowestAllowSet is the smallest number of an AllowSet.
-const LowestAllowSet = 16
+// LowestPolicyRuleSet is the smallest number of an PolicyRuleSet.
+const LowestPolicyRuleSet = 16
 
 // Allow allows connections with any of the peers at any of the ports of who is asked.
 type Allow struct {
@@ -74,7 +74,7 @@ func (a Allow) Equal(b Allow) bool {
 }
 
 // Fingerprint is a number for what a set allows, whatever the order.
-func (s AllowSet) Fingerprint() (sum uint64) {
+func (s PolicyRuleSet) Fingerprint() (sum uint64) {
 	for _, a := range s.Allows {
 		sum += Fingerprint(fmt.Sprint(s.Out, a))
 	}
