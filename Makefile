@@ -65,7 +65,8 @@ demo: deps build ## bring up three hosts and show containers talking across them
 demo-down: ## remove what make demo made
 	scripts/demo down
 
-lint: ## vet, staticcheck, gofumpt, the project's own rules
+lint: ## go mod tidy, vet, staticcheck, gofumpt, the project's own rules
+	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) vet -tags kubernetes ./test/kubernetes ./test/bench
 	$(GO) tool staticcheck ./...

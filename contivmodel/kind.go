@@ -37,12 +37,12 @@ type Inspection[T, O any] struct {
 // MarshalJSON leaves Oper out for kinds that report nothing.
 func (i Inspection[T, O]) MarshalJSON() ([]byte, error) {
 	if _, none := any(i.Oper).(NoOper); none {
-		return json.Marshal(struct { //nolint:wrapcheck // says what is wrong already
+		return json.Marshal(struct { // says what is wrong already
 			Config T `json:"Config"`
 		}{i.Config})
 	}
 	type plain Inspection[T, O]
-	return json.Marshal(plain(i)) //nolint:wrapcheck // says what is wrong already
+	return json.Marshal(plain(i)) // says what is wrong already
 }
 
 // Key returns the key an object carries.

@@ -195,3 +195,14 @@ func TestFlowSurvivesTextAndWire(t *testing.T) {
 		}
 	})
 }
+
+// TestNATMaxPortWithoutMinPort: a last port without a first one means nothing to Open
+// vSwitch, so the action that was asked for equals the one that the switch reports.
+func TestNATMaxPortWithoutMinPort(t *testing.T) {
+	nat := NAT{Kind: NATSource, Min: netip.MustParseAddr("10.0.0.0"), MaxPort: 1, Flags: NATRandom}
+	odd := NewActions().CT(CT{Commit: true, NAT: nat})
+	nat.MaxPort = 0
+	if plain := NewActions().CT(CT{Commit: true, NAT: nat}); odd != plain {
+		t.Errorf("with the last port alone: %s, expected %s", odd, plain)
+	}
+}

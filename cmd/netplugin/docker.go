@@ -85,7 +85,7 @@ func dockerServer(o *options, store objdb.Store, master *cluster.Master, ag *age
 // removes none whose driver it cannot ask: where no relay answers, this does.
 func (d *docker) cleanup(ctx context.Context, dryRun bool, say func(string)) error {
 	if _, err := os.Stat(d.engineSocket); err != nil {
-		return nil //nolint:nilerr // no Engine has run here
+		return nil // no Engine has run here
 	}
 	engine, err := dockerd.New(d.engineSocket)
 	if err != nil {

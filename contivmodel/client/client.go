@@ -82,7 +82,7 @@ func New(cfg Config) (*Client, error) {
 		c.bases = append(c.bases, strings.TrimRight(text, "/"))
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: cfg.Insecure, MinVersion: tls.VersionTLS12} //nolint:gosec // asked for
+	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: cfg.Insecure, MinVersion: tls.VersionTLS12} // asked for
 	transport.MaxIdleConnsPerHost = 16
 	c.http, c.stream = &http.Client{Transport: transport, Timeout: cfg.Timeout}, &http.Client{Transport: transport}
 	if cfg.Timeout == 0 {

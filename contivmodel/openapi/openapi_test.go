@@ -15,7 +15,7 @@ import (
 	"github.com/contiv/netplugin/contivmodel"
 )
 
-var update = flag.Bool("update", false, "write the document anew") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "write the document anew") // a flag
 
 const committed = "../../docs/openapi.json"
 

@@ -10,7 +10,7 @@ import (
 // what the original has and we have not (masters, timestamps) is left empty.
 
 type switchPicture struct {
-	LocalIp      string //nolint:revive // outward name
+	LocalIp      string // outward name
 	MyPort       int
 	MyAddr       string
 	IsConnected  bool
@@ -20,7 +20,7 @@ type switchPicture struct {
 	MasterDb     map[string]any
 	VtepTable    map[string]int
 	EndpointDb   map[string]endpointPicture
-	VrfNameIdMap map[string]uint16 //nolint:revive // outward name
+	VrfNameIdMap map[string]uint16 // outward name
 	VrfDb        map[string]vrfPicture
 	FwdMode      string
 	ArpMode      string
@@ -43,21 +43,21 @@ type endpointPicture struct {
 	EndpointID    string
 	EndpointType  int // 2: internal
 	EndpointGroup int
-	IpAddr        string //nolint:revive // outward name
-	IpMask        string //nolint:revive // outward name
+	IpAddr        string // outward name
+	IpMask        string // outward name
 	Ipv6Addr      string
 	Ipv6Mask      string
 	Vrf           string
 	MacAddrStr    string
 	Vlan          int
 	Vni           int
-	OriginatorIp  string //nolint:revive // outward name
+	OriginatorIp  string // outward name
 	PortNo        uint32 `json:",omitempty"`
 }
 
 type vrfPicture struct {
 	VrfName     string
-	VrfId       uint16 //nolint:revive // outward name
+	VrfId       uint16 // outward name
 	NumNetworks int
 }
 

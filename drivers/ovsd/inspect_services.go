@@ -9,7 +9,7 @@ type proxyPicture struct {
 }
 
 type servicePicture struct {
-	IpAddress string //nolint:revive // outward name
+	IpAddress string // outward name
 	Addresses []string
 	Ports     []portPicture
 }

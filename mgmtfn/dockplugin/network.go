@@ -70,7 +70,7 @@ func (s *Server) gatewayCheck(ctx context.Context, req cnm.GwAllocCheckRequest) 
 	var skip cnm.GwAllocCheckResponse
 	place, ok, err := s.placeOfOptions(ctx, stringOptions(req.Options[cnm.OptionGeneric]))
 	if err != nil || !ok {
-		return skip, nil //nolint:nilerr // unknown: the pool will say what is wrong
+		return skip, nil // unknown: the pool will say what is wrong
 	}
 	err = s.lookup(ctx, func(t docknet.Topology) bool {
 		n, found := t.Network(place.NetworkID())
@@ -79,7 +79,7 @@ func (s *Server) gatewayCheck(ctx context.Context, req cnm.GwAllocCheckRequest) 
 		return found
 	}, errs.New(errs.NotFound, "network not found: %s", place.Key()))
 	if err != nil {
-		return cnm.GwAllocCheckResponse{}, nil //nolint:nilerr // as above
+		return cnm.GwAllocCheckResponse{}, nil // as above
 	}
 	return skip, nil
 }

@@ -33,7 +33,7 @@ func (h Hosts) Settle(ctx context.Context, p docknet.Place) error {
 	defer cancel()
 	missing, err := h.registered(ctx)
 	if err != nil || len(missing) == 0 {
-		return nil //nolint:nilerr // nobody to wait for
+		return nil // nobody to wait for
 	}
 	for batch := range h.Store.Watch(ctx, docknet.HostRoot) {
 		for _, ev := range batch.Events {

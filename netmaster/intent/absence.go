@@ -240,7 +240,7 @@ func (e *Engine) stays(ctx context.Context, label string) error {
 func (e *Engine) removeHost(ctx context.Context, label string) (int, error) {
 	switch err := e.stays(ctx, label); {
 	case errs.Is(err, errs.InUse):
-		return 0, nil //nolint:nilerr // it is not gone, then
+		return 0, nil // it is not gone, then
 	case err != nil:
 		return 0, err
 	}

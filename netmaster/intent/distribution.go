@@ -13,8 +13,8 @@ type DistributedEndpoint struct {
 	EndpointID        string // <ip>:<tenant>
 	EndpointType      int    // 2: internal
 	EndpointGroup     int
-	IpAddr            string //nolint:revive // outward name
-	IpMask            string //nolint:revive // outward name
+	IpAddr            string // outward name
+	IpMask            string // outward name
 	Ipv6Addr          string
 	Ipv6Mask          string
 	Vrf               string
@@ -22,7 +22,7 @@ type DistributedEndpoint struct {
 	Vlan              int
 	Vni               int
 	EndpointGroupVlan int
-	OriginatorIp      string //nolint:revive // outward name
+	OriginatorIp      string // outward name
 	OriginatorMac     string
 	Timestamp         string // RFC 3339
 }

@@ -45,7 +45,7 @@ func (e *Engine) virtualPort(ctx context.Context, endpoint string) (string, erro
 	}
 	var oper state.OperEndpoint
 	if err := json.Unmarshal(kv.Value, &oper); err != nil || oper.PortName == "" {
-		return "", nil //nolint:nilerr // an agent's unreadable report is as good as none
+		return "", nil // an agent's unreadable report is as good as none
 	}
 	return "v" + oper.PortName, nil
 }

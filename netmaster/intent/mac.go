@@ -12,8 +12,8 @@ import (
 // name server's, those that belong to addresses (of endpoints, of services and of the hosts'
 // own ports), and those under which hosts route between their links.
 var (
-	routerMAC     = net.HardwareAddr{0x00, 0x00, 0x11, 0x11, 0x11, 0x11} //nolint:gochecknoglobals // a constant
-	nameServerMAC = net.HardwareAddr{0x02, 0x00, 0x00, 0x00, 0x00, 0x35} //nolint:gochecknoglobals // a constant
+	routerMAC     = net.HardwareAddr{0x00, 0x00, 0x11, 0x11, 0x11, 0x11} // a constant
+	nameServerMAC = net.HardwareAddr{0x02, 0x00, 0x00, 0x00, 0x00, 0x35} // a constant
 )
 
 const (

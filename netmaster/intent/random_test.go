@@ -39,7 +39,7 @@ type refRule struct {
 }
 
 // subnets of the random networks; the first two overlap.
-var testSubnets = []string{"10.1.1.0/29", "10.1.1.4/30", "10.2.1.0/30", "10.3.1.2-10.3.1.4/29"} //nolint:gochecknoglobals // a table
+var testSubnets = []string{"10.1.1.0/29", "10.1.1.4/30", "10.2.1.0/30", "10.3.1.2-10.3.1.4/29"} // a table
 
 func overlap(a, b string) bool {
 	pa, _ := contivmodel.ParseSubnet(a)
@@ -130,7 +130,7 @@ func inject(t *rapid.T, store *memory.Store) (refused *bool) {
 }
 
 // pending is what the last step does to the reference if it succeeds.
-var pending func() //nolint:gochecknoglobals // rapid runs one case at a time
+var pending func() // rapid runs one case at a time
 
 func (r *reference) apply(t *rapid.T) {
 	t.Helper()

@@ -61,7 +61,7 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	c.events.init()
 	r := &messageReader{r: bufio.NewReaderSize(nc, 1<<16)}
 	// A cancelled context must end reads that are under way.
-	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // only fails on a closed connection
+	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) }) // only fails on a closed connection
 	err = c.handshake(r)
 	if !stop() && err == nil {
 		err = ctx.Err()

@@ -111,7 +111,7 @@ func TestHandshakeFails(t *testing.T) {
 		want   string
 	}{
 		{"old version", func(p *peer) {
-			p.nc.Write([]byte{1, 0, 0, 8, 0, 0, 0, 1}) //nolint:errcheck // the test sees it
+			p.nc.Write([]byte{1, 0, 0, 8, 0, 0, 0, 1}) // the test sees it
 		}, errs.Invalid, "not 1.3"},
 		{"error", func(p *peer) {
 			p.send(1, &of.Error{Code: 1, Data: []byte("go away")})
@@ -122,7 +122,7 @@ func TestHandshakeFails(t *testing.T) {
 			p.nc.Close()
 		}, errs.Unavailable, "EOF"},
 		{"nonsense", func(p *peer) {
-			p.nc.Write([]byte("SSH-2.0-server\r\n")) //nolint:errcheck // the test sees it
+			p.nc.Write([]byte("SSH-2.0-server\r\n")) // the test sees it
 		}, errs.Invalid, "malformed"},
 	}
 	for _, tt := range tests {
@@ -182,7 +182,7 @@ func TestEchoReplyCopiesRequest(t *testing.T) {
 func TestSilentSwitchIsGivenUp(t *testing.T) {
 	target := listen(t, func(p *peer) {
 		p.greet()
-		for _, m := p.next(); m != nil; _, m = p.next() { //nolint:revive // reads, never answers
+		for _, m := p.next(); m != nil; _, m = p.next() { // reads, never answers
 		}
 	})
 	c := dial(t, ofctrl.Config{Target: target, EchoInterval: 5 * time.Millisecond, EchoTimeout: 30 * time.Millisecond})
@@ -227,8 +227,8 @@ func TestRepliesOutOfOrderFindTheirCalls(t *testing.T) {
 		p.greet()
 		h1, _ := await[*of.BarrierRequest](p)
 		h2, _ := await[*of.BarrierRequest](p)
-		p.nc.Write([]byte{4, 99, 0, 12, 0, 0, 0, 1, 2, 3, 4, 5})       //nolint:errcheck // of unknown type
-		p.nc.Write([]byte{4, 10, 0, 9, 0, 0, 0, 0, 1})                 //nolint:errcheck // a packet-in cut short
+		p.nc.Write([]byte{4, 99, 0, 12, 0, 0, 0, 1, 2, 3, 4, 5})       // of unknown type
+		p.nc.Write([]byte{4, 10, 0, 9, 0, 0, 0, 0, 1})                 // a packet-in cut short
 		p.send(0xdead, &of.Error{ErrType: 1, Code: 1, Data: []byte{}}) // to nobody
 		p.send(h2.XID, &of.BarrierReply{})
 		p.send(h1.XID, &of.BarrierReply{})
@@ -275,7 +275,7 @@ func TestSlowHandlerLosesPacketsOnly(t *testing.T) {
 			b, _ = of.Append(b, 0, &of.PacketIn{Data: []byte{1}})
 			b, _ = of.Append(b, 0, &of.PortStatus{})
 		}
-		p.nc.Write(b) //nolint:errcheck // the test sees it
+		p.nc.Write(b) // the test sees it
 		h, _ := await[*of.BarrierRequest](p)
 		p.send(h.XID, &of.BarrierReply{})
 		p.next()
@@ -320,7 +320,7 @@ func TestMessagesStayInOrder(t *testing.T) {
 				b, _ = of.Append(b, 0, &of.FlowRemoved{Cookie: uint64(i)})
 			}
 		}
-		p.nc.Write(b) //nolint:errcheck // the test sees it
+		p.nc.Write(b) // the test sees it
 		p.next()
 	})
 	var heard []uint64
@@ -346,7 +346,7 @@ func TestMessagesStayInOrder(t *testing.T) {
 func TestMessageThatCannotBeEncoded(t *testing.T) {
 	target := listen(t, func(p *peer) {
 		p.greet()
-		for _, m := p.next(); m != nil; _, m = p.next() { //nolint:revive // reads only
+		for _, m := p.next(); m != nil; _, m = p.next() { // reads only
 		}
 	})
 	c := dial(t, ofctrl.Config{Target: target})

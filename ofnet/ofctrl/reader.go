@@ -61,7 +61,7 @@ func (c *Conn) readLoop(r *messageReader) error {
 		h, m, err := r.next()
 		c.lastRead.Store(time.Now().UnixNano())
 		c.stats.received.Add(1)
-		if bad, ok := err.(*decodeError); ok { //nolint:errorlint // next returns it unwrapped
+		if bad, ok := err.(*decodeError); ok { // next returns it unwrapped
 			if !c.pending.fail(h.XID, bad) {
 				c.cfg.Log.WithError(bad).Warn("ignored an OpenFlow message")
 			}

@@ -39,7 +39,7 @@ func (s *Switch) start(name string, args ...string) *daemon {
 				return err
 			}
 			started <- nil
-			c.Wait() //nolint:errcheck // ended by a signal
+			c.Wait() // ended by a signal
 			return nil
 		})
 		started <- err
@@ -53,13 +53,13 @@ func (s *Switch) start(name string, args ...string) *daemon {
 // end sends a signal, waits, and kills what does not listen.
 func (d *daemon) end(sig syscall.Signal) {
 	d.once.Do(func() {
-		d.cmd.Process.Signal(sig) //nolint:errcheck // it may be gone
+		d.cmd.Process.Signal(sig) // it may be gone
 		t := time.NewTimer(10 * time.Second)
 		defer t.Stop()
 		select {
 		case <-d.done:
 		case <-t.C:
-			d.cmd.Process.Kill() //nolint:errcheck // it may be gone
+			d.cmd.Process.Kill() // it may be gone
 			<-d.done
 		}
 	})

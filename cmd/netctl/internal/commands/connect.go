@@ -40,7 +40,7 @@ func dial(urls []string, insecure bool) (*client.Client, error) {
 	}
 	c, err := client.New(cfg)
 	if err != nil {
-		return nil, &failure{status: exitUsage, err: fmt.Errorf("Error connecting to netmaster: %w", err)} //nolint:staticcheck // fixed text
+		return nil, &failure{status: exitUsage, err: fmt.Errorf("Error connecting to netmaster: %w", err)} // fixed text
 	}
 	return c, nil
 }
@@ -81,7 +81,7 @@ func loginFile() (string, error) {
 func readToken() (string, error) {
 	path, err := loginFile()
 	if err != nil {
-		return "", nil //nolint:nilerr // without a home there is no login
+		return "", nil // without a home there is no login
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -50,7 +50,7 @@ func logIn(ctx context.Context, cmd *cli.Command) error {
 	}
 	c, err := client.New(client.Config{URLs: urls(cmd), Insecure: cmd.Bool("insecure")})
 	if err != nil {
-		return &failure{status: exitUsage, err: fmt.Errorf("Error connecting to netmaster: %w", err)} //nolint:staticcheck // fixed text
+		return &failure{status: exitUsage, err: fmt.Errorf("Error connecting to netmaster: %w", err)} // fixed text
 	}
 	in := bufio.NewReader(cmd.Root().Reader)
 	name, err := ask(cmd, in, "Username: ")

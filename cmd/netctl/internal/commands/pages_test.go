@@ -20,7 +20,7 @@ import (
 	"github.com/contiv/netplugin/objdb/memory"
 )
 
-var update = flag.Bool("update", false, "write the pages anew") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "write the pages anew") // a flag
 
 const root = "../../../.."
 
