@@ -126,7 +126,7 @@ func (d *Driver) placeTrace(t *tracing) error {
 		t.own = []string{"tun_id=" + strconv.Itoa(int(req.VNI)), src + "=" + req.VTEP.String(), dst + "=" + d.cfg.VTEP.String()}
 	case req.VLAN != 0:
 		if len(d.uplinks) == 0 {
-			return errs.New(errs.NotFound, "host %s has no uplink; give netplugin one with --vlan-uplink", d.cfg.HostLabel)
+			return errs.New(errs.NotFound, "host %s has no uplink; give netplugin one with --vlan-uplinks", d.cfg.HostLabel)
 		}
 		t.side, t.port = d.sides[ofnet.VLAN], d.uplinks[0].Port
 		t.from = fmt.Sprintf("uplink %s, VLAN %d", d.uplinks[0].Name, req.VLAN)

@@ -4,7 +4,8 @@
 //   - libraries of the outside world are used where their knowledge belongs, and
 //     nowhere else;
 //   - nothing but a command ends the process, and nothing but a test sleeps;
-//   - the tests that the documents name exist.
+//   - tests, files and flags that documents and messages name exist;
+//   - messages and documents use the words of docs/glossary.md.
 //
 // It reads the source and documents below the working directory and prints one line for each breach.
 package main
@@ -16,7 +17,7 @@ import (
 
 func main() {
 	breaches := 0
-	for _, rule := range []func(string) ([]string, error){check, checkDocs} {
+	for _, rule := range []func(string) ([]string, error){check, checkDocs, checkNames} {
 		findings, err := rule(".")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "housecheck:", err)

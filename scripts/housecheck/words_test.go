@@ -1,0 +1,28 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCheckWords(t *testing.T) {
+	root := writeTree(t, map[string]string{
+		"netmaster/a.go":      "package a\n\nvar name = \"seat\"\nvar message = \"no seat for host %s\"\n",
+		"netmaster/a_test.go": "package a\n\nvar message = \"no seat for host %s\"\n",
+		"docs/a.md":           "A guard is a guard.\nThe safeguard, the seated, the host is down.\nWhile the store is away, nothing changes.\n",
+		"docs/glossary.md":    "An endpoint policy was a guard.\n",
+	})
+	got, err := checkWords(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`netmaster/a.go:4: "seat": say frontend (of a service), leader state (of a daemon)`,
+		`docs/a.md:1: "guard": say endpoint policy`,
+		`docs/a.md:3: "is away": say unavailable, unreachable, down`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
