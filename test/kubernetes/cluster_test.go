@@ -14,7 +14,7 @@ import (
 )
 
 // patience is for what comes for certain; it only bounds a test that has failed.
-const patience = 3 * time.Minute
+var patience = labtest.Patience(5 * time.Minute)
 
 // cluster is a lab with Kubernetes.
 type cluster struct {

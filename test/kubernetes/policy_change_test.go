@@ -118,7 +118,7 @@ func (p probed) another() {
 			p.t.Fatalf("none of %d pods has got the address %s", i, was)
 		}
 	}
-	p.start(probedPod{name: "y/b", host: "host2", labels: "tier: back"})
+	p.start(probedPod{name: "y/b", host: "host2", labels: "tier: back", ports: "{name: web, containerPort: 80}"})
 	p.check("afterwards", p.questions(p.names()...), "deny * x/a\nallow y/b x/a")
 	p.remove(others...)
 }

@@ -33,7 +33,8 @@ func randomPolicies(p probed) {
 	p.t.Logf("%d sets of policies; repeat them with %s=%d", sets, seedEnv, seed)
 	g := policyGenerator{rand.New(rand.NewPCG(seed, 9)), p}
 	all := p.questions(p.names()...)
-	for i := range sets {
+	run := func(i int) {
+		defer p.kubectl("delete", "networkpolicies", "--all", "-A")
 		var policies []*networkingv1.NetworkPolicy
 		var text strings.Builder
 		for n := range 1 + g.IntN(5) {
@@ -56,7 +57,9 @@ func randomPolicies(p probed) {
 			}
 		}
 		p.t.Logf("set %d: %d of %d are denied", i, denied, len(all))
-		p.kubectl("delete", "networkpolicies", "--all", "-A")
+	}
+	for i := range sets {
+		run(i)
 	}
 }
 

@@ -253,14 +253,7 @@ func (c cluster) inspectBGP(host string) bgpState {
 // established waits until a host has that many sessions.
 func (c cluster) established(host string, sessions int) {
 	c.t.Helper()
-	c.sessions(host, sessions, 1)
-}
-
-// sessions is established for what takes up to so many half minutes: the routers' hold
-// time is one.
-func (c cluster) sessions(host string, sessions, halfMinutes int) {
-	c.t.Helper()
-	c.halfMinutes(halfMinutes, fmt.Sprintf("%s has %d BGP sessions", host, sessions), func() error {
+	c.eventually(fmt.Sprintf("%s has %d BGP sessions", host, sessions), func() error {
 		if s := c.inspectBGP(host); s.sessions() != sessions {
 			return fmt.Errorf("it has %+v", s)
 		}

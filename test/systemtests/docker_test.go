@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/test/lab"
+	"github.com/contiv/netplugin/test/lab/labtest"
 )
 
 // dockerPatience is for what comes for certain; it only bounds a test that has failed.
-const dockerPatience = 2 * time.Minute
+var dockerPatience = labtest.Patience(4 * time.Minute)
 
 // engines lists the versions of the Docker Engine that are here: the distribution's, and
 // the newer one where it has been built.

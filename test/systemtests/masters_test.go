@@ -40,17 +40,12 @@ func (c cluster) leader(from string) string {
 	return ""
 }
 
-// eventually tries until it succeeds, for half a minute.
+// eventually tries until it succeeds. How long it does so only bounds a test that has
+// failed; BGP sessions that were cut take the longest.
 func (c cluster) eventually(what string, try func() error) {
 	c.t.Helper()
-	c.halfMinutes(1, what, try)
-}
-
-// halfMinutes tries until it succeeds, for so many half minutes.
-func (c cluster) halfMinutes(n int, what string, try func() error) {
-	c.t.Helper()
 	var err error
-	for deadline := time.Now().Add(labtest.Patience(time.Duration(n) * 30 * time.Second)); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(labtest.Patience(3 * time.Minute)); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if err = try(); err == nil {
 			return
 		}

@@ -55,6 +55,8 @@ func TestModesChangeLive(t *testing.T) {
 			c.netctl("net", "rm", encap+"2")
 		}
 	}
+	c.becomes("host1", "ovs-ofctl -O OpenFlow13 dump-flows "+vxlanBridge+" | grep tun_src="+c.Hosts()[1].VTEPIP())
+	c.becomes("host2", "ovs-ofctl -O OpenFlow13 dump-flows "+vxlanBridge+" | grep tun_src="+c.Hosts()[0].VTEPIP())
 	bridging := flows()
 	live(false)
 	same("nothing is left of the networks", bridging)
