@@ -21,32 +21,49 @@ type AciGwOper struct {
 // AciGwName is the name of the one gateway object.
 const AciGwName = "aciGw"
 
+// AciGwType names the kind in links, store keys and errors.
+const AciGwType = "aciGw"
+
 // AciGwKind describes the gateway; the key is "aciGw".
 func AciGwKind() Kind[AciGw, AciGwOper] {
+	yesNo := []string{"yes", "no"}
 	return Kind[AciGw, AciGwOper]{
-		Type:       "aciGw",
-		Collection: "aciGws",
-		key:        func(g *AciGw) *string { return &g.Key },
-		ident:      func(g *AciGw) string { return g.Name },
-		unlink:     func(*AciGw) {},
-		check: func(g *AciGw, c *checker) {
-			c.oneOf("enforcePolicies", g.EnforcePolicies, "yes", "no")
-			c.oneOf("includeCommonTenant", g.IncludeCommonTenant, "yes", "no")
-			c.oneOf("name", g.Name, AciGwName)
-			c.limit("nodeBindings", g.NodeBindings, 2048)
-			c.format("nodeBindings", eachOf(g.NodeBindings, isNodeBinding))
-			c.limit("pathBindings", g.PathBindings, 2048)
-			c.format("pathBindings", eachOf(g.PathBindings, isPathBinding))
-			c.name("physicalDomain", g.PhysicalDomain, 128)
+		Type: AciGwType, Collection: "aciGws", names: []string{"name"},
+		key:    func(g *AciGw) *string { return &g.Key },
+		unlink: func(*AciGw) {},
+		members: []member[AciGw]{
+			{
+				Field: Field{Name: "enforcePolicies", Text: "whether the fabric enforces policies", Required: true, Values: yesNo, Initial: "yes"},
+				text:  func(g *AciGw) *string { return &g.EnforcePolicies },
+			},
+			{
+				Field: Field{Name: "includeCommonTenant", Text: "whether tenant common is used, too", Required: true, Values: yesNo, Initial: "no"},
+				text:  func(g *AciGw) *string { return &g.IncludeCommonTenant },
+			},
+			{
+				Field: Field{Name: "name", Text: "the object's name", Required: true, Values: []string{AciGwName}, Initial: AciGwName},
+				text:  func(g *AciGw) *string { return &g.Name },
+			},
+			{
+				Field: Field{Name: "nodeBindings", Text: "topology/pod-N/node-N, separated by commas", MaxBytes: 2048},
+				text:  func(g *AciGw) *string { return &g.NodeBindings },
+				valid: func(s string) bool { return eachOf(s, isNodeBinding) },
+			},
+			{
+				Field: Field{Name: "pathBindings", Text: "topology/pod-N/paths-N/pathep-[ethM/M], separated by commas", MaxBytes: 2048},
+				text:  func(g *AciGw) *string { return &g.PathBindings },
+				valid: func(s string) bool { return eachOf(s, isPathBinding) },
+			},
+			name(member[AciGw]{
+				Field: Field{Name: "physicalDomain", Text: "the physical domain"},
+				text:  func(g *AciGw) *string { return &g.PhysicalDomain },
+			}, 128),
 		},
 	}
 }
 
-// eachOf reports whether s is empty or every item of the comma list s is right.
+// eachOf reports whether every item of the comma list s is right.
 func eachOf(s string, right func(string) bool) bool {
-	if s == "" {
-		return true
-	}
 	for item := range strings.SplitSeq(s, ",") {
 		if !right(item) {
 			return false

@@ -20,17 +20,26 @@ type AppProfileLinks struct {
 	Tenant Link `json:"Tenant"`
 }
 
+// AppProfileType names the kind in links, store keys and errors.
+const AppProfileType = "appProfile"
+
 // AppProfileKind describes app profiles; the key is tenantName:appProfileName.
 func AppProfileKind() Kind[AppProfile, NoOper] {
 	return Kind[AppProfile, NoOper]{
-		Type:       "appProfile",
-		Collection: "appProfiles",
-		key:        func(p *AppProfile) *string { return &p.Key },
-		ident:      func(p *AppProfile) string { return p.TenantName + ":" + p.AppProfileName },
-		unlink:     func(p *AppProfile) { p.LinkSets, p.Links = AppProfileLinkSets{}, AppProfileLinks{} },
-		check: func(p *AppProfile, c *checker) {
-			c.name("appProfileName", p.AppProfileName, 64)
-			c.name("tenantName", p.TenantName, 64)
+		Type: AppProfileType, Collection: "appProfiles", names: []string{tenantName, "appProfileName"},
+		key:    func(p *AppProfile) *string { return &p.Key },
+		unlink: func(p *AppProfile) { p.LinkSets, p.Links = AppProfileLinkSets{}, AppProfileLinks{} },
+		members: []member[AppProfile]{
+			name(member[AppProfile]{
+				Field: Field{Name: "appProfileName", Text: "the app profile's name"},
+				text:  func(p *AppProfile) *string { return &p.AppProfileName },
+			}, 64),
+			{
+				Field: Field{Name: "endpointGroups", Text: "names of groups", Refers: EndpointGroupType},
+				list:  func(p *AppProfile) *[]string { return &p.EndpointGroups },
+				links: func(p *AppProfile) *LinkSet { return &p.LinkSets.EndpointGroups },
+			},
+			tenantOf(func(p *AppProfile) *string { return &p.TenantName }, func(p *AppProfile) *Link { return &p.Links.Tenant }),
 		},
 	}
 }

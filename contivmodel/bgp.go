@@ -43,30 +43,59 @@ type BgpNeighbor struct {
 	Advertised  int    `json:"advertised"`  // prefixes
 }
 
+// BgpType names the kind in links, store keys and errors.
+const BgpType = "Bgp"
+
 // BgpKind describes BGP speakers; the key is the host's name.
 func BgpKind() Kind[Bgp, BgpOper] {
 	return Kind[Bgp, BgpOper]{
-		Type:       "Bgp",
-		Collection: "Bgps",
-		key:        func(b *Bgp) *string { return &b.Key },
-		ident:      func(b *Bgp) string { return b.Hostname },
-		unlink:     func(*Bgp) {},
-		check: func(b *Bgp, c *checker) {
-			c.limit("as", b.As, 64)
-			c.name("hostname", b.Hostname, 256)
-			c.limit("neighbor", b.Neighbor, 15)
-			if b.Neighbor != "" {
-				_, ok := ParseIP4(b.Neighbor)
-				c.format("neighbor", ok)
-			}
-			c.limit("neighbor-as", b.NeighborAs, 64)
-			c.format("routerip", isRouterIP(b.Routerip))
-			c.format("routerip6", b.Routerip6 == "" || isRouterIP6(b.Routerip6))
-			for _, n := range b.Neighbors {
-				c.format("neighbors", isNeighbor(n))
-			}
-			c.limit("password", b.Password, 80)
-			c.oneOf("ttl-security", b.TTLSecurity, "", "yes", "no")
+		Type: BgpType, Collection: "Bgps", names: []string{"hostname"},
+		key:     func(b *Bgp) *string { return &b.Key },
+		unlink:  func(*Bgp) {},
+		members: bgpFields(),
+	}
+}
+
+func bgpFields() []member[Bgp] {
+	return []member[Bgp]{
+		{
+			Field: Field{Name: "as", Text: "the speaker's own autonomous system", MaxBytes: 64},
+			text:  func(b *Bgp) *string { return &b.As },
+		},
+		name(member[Bgp]{
+			Field: Field{Name: "hostname", Text: "host label of the agent"},
+			text:  func(b *Bgp) *string { return &b.Hostname },
+		}, 256),
+		{
+			Field: Field{Name: "neighbor", Text: "IPv4 address", MaxBytes: 15, Format: "ipv4"},
+			text:  func(b *Bgp) *string { return &b.Neighbor }, valid: isIP4,
+		},
+		{
+			Field: Field{Name: "neighbor-as", Text: "the neighbor's autonomous system", MaxBytes: 64},
+			text:  func(b *Bgp) *string { return &b.NeighborAs },
+		},
+		{
+			Field: Field{Name: "routerip", Text: "ADDRESS[-OCTET]/LENGTH, IPv4, length 1-31", Required: true},
+			text:  func(b *Bgp) *string { return &b.Routerip }, valid: isRouterIP,
+		},
+		{
+			Field: Field{Name: "routerip6", Text: "ADDRESS/LENGTH, IPv6, length 1-127; without it no IPv6 routes are advertised"},
+			text:  func(b *Bgp) *string { return &b.Routerip6 }, valid: isRouterIP6,
+		},
+		{
+			Field: Field{Name: "neighbors", Text: "further neighbors, each ADDRESS or ADDRESS@AS, IPv4 or IPv6"},
+			list:  func(b *Bgp) *[]string { return &b.Neighbors }, valid: isNeighbor,
+		},
+		{
+			Field: Field{Name: "password", Text: "signs the TCP segments of all sessions (RFC 2385)", MaxBytes: 80},
+			text:  func(b *Bgp) *string { return &b.Password },
+		},
+		{
+			Field: Field{
+				Name: "ttl-security", Values: []string{"yes", "no"},
+				Text: "sends and accepts session segments with a TTL of 255 only (RFC 5082); the neighbors must do the same",
+			},
+			text: func(b *Bgp) *string { return &b.TTLSecurity },
 		},
 	}
 }

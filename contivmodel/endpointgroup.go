@@ -43,26 +43,57 @@ type EndpointGroupOper struct {
 	PktTag               int            `json:"pktTag,omitempty"`
 }
 
+// EndpointGroupType names the kind in links, store keys and errors.
+const EndpointGroupType = "endpointGroup"
+
 // EndpointGroupKind describes groups; the key is tenantName:groupName.
 func EndpointGroupKind() Kind[EndpointGroup, EndpointGroupOper] {
 	return Kind[EndpointGroup, EndpointGroupOper]{
-		Type:       "endpointGroup",
-		Collection: "endpointGroups",
-		key:        func(g *EndpointGroup) *string { return &g.Key },
-		ident:      func(g *EndpointGroup) string { return g.TenantName + ":" + g.GroupName },
+		Type: EndpointGroupType, Collection: "endpointGroups", names: []string{tenantName, "groupName"},
+		key: func(g *EndpointGroup) *string { return &g.Key },
 		unlink: func(g *EndpointGroup) {
 			g.LinkSets, g.Links = EndpointGroupLinkSets{}, EndpointGroupLinks{}
 		},
-		check: func(g *EndpointGroup, c *checker) {
-			c.optName("cfgdTag", g.CfgdTag, 128)
-			c.name("groupName", g.GroupName, 64)
-			if g.IPPool != "" {
-				_, ok := ParseRange(g.IPPool)
-				c.format("ipPool", ok)
-			}
-			c.limit("netProfile", g.NetProfile, 64)
-			c.name("networkName", g.NetworkName, 64)
-			c.name("tenantName", g.TenantName, 64)
-		},
+		members: groupFields(),
 	}
 }
+
+func groupFields() []member[EndpointGroup] {
+	return []member[EndpointGroup]{
+		optionalName(member[EndpointGroup]{
+			Field: Field{Name: "cfgdTag", Text: "name of the group for container runtimes", Immutable: true},
+			text:  func(g *EndpointGroup) *string { return &g.CfgdTag },
+		}, 128),
+		{
+			Field: Field{Name: "extContractsGrps", Text: "names of external contracts groups", Refers: ExtContractsGroupType},
+			list:  func(g *EndpointGroup) *[]string { return &g.ExtContractsGrps },
+			links: func(g *EndpointGroup) *LinkSet { return &g.LinkSets.ExtContractsGrps },
+		},
+		name(member[EndpointGroup]{
+			Field: Field{Name: "groupName", Text: "the group's name"},
+			text:  func(g *EndpointGroup) *string { return &g.GroupName },
+		}, 64),
+		{
+			Field: Field{Name: "ipPool", Text: "FIRST-LAST or one IPv4 address", Immutable: true},
+			text:  func(g *EndpointGroup) *string { return &g.IPPool }, valid: isRange,
+		},
+		{
+			Field: Field{Name: "netProfile", Text: "name of a net profile", MaxBytes: 64, Refers: NetprofileType},
+			text:  func(g *EndpointGroup) *string { return &g.NetProfile },
+			link:  func(g *EndpointGroup) *Link { return &g.Links.NetProfile },
+		},
+		name(member[EndpointGroup]{
+			Field: Field{Name: "networkName", Text: "the network of the group", Immutable: true, Refers: NetworkType},
+			text:  func(g *EndpointGroup) *string { return &g.NetworkName },
+			link:  func(g *EndpointGroup) *Link { return &g.Links.Network },
+		}, 64),
+		{
+			Field: Field{Name: "policies", Text: "names of policies", Refers: PolicyType},
+			list:  func(g *EndpointGroup) *[]string { return &g.Policies },
+			links: func(g *EndpointGroup) *LinkSet { return &g.LinkSets.Policies },
+		},
+		tenantOf(func(g *EndpointGroup) *string { return &g.TenantName }, func(g *EndpointGroup) *Link { return &g.Links.Tenant }),
+	}
+}
+
+func isRange(s string) bool { _, ok := ParseRange(s); return ok }

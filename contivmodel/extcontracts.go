@@ -24,21 +24,40 @@ type ExtContractsGroupLinkSets struct {
 	EndpointGroups LinkSet `json:"EndpointGroups,omitempty"`
 }
 
+// ExtContractsGroupType names the kind in links, store keys and errors.
+const ExtContractsGroupType = "extContractsGroup"
+
 // ExtContractsGroupKind describes external contracts groups; the key is
 // tenantName:contractsGroupName.
 func ExtContractsGroupKind() Kind[ExtContractsGroup, NoOper] {
 	return Kind[ExtContractsGroup, NoOper]{
-		Type:       "extContractsGroup",
-		Collection: "extContractsGroups",
-		key:        func(g *ExtContractsGroup) *string { return &g.Key },
-		ident:      func(g *ExtContractsGroup) string { return g.TenantName + ":" + g.ContractsGroupName },
-		unlink:     func(g *ExtContractsGroup) { g.LinkSets = ExtContractsGroupLinkSets{} },
-		check: func(g *ExtContractsGroup, c *checker) {
-			c.name("contractsGroupName", g.ContractsGroupName, 64)
-			c.name("tenantName", g.TenantName, 64)
-			if c.err == nil && g.ContractsType != ContractsProvided && g.ContractsType != ContractsConsumed {
-				c.err = errs.New(errs.Invalid, "contractsType %q is not valid: expected provided or consumed", g.ContractsType)
-			}
+		Type: ExtContractsGroupType, Collection: "extContractsGroups", names: []string{tenantName, "contractsGroupName"}, immutable: true,
+		key:    func(g *ExtContractsGroup) *string { return &g.Key },
+		unlink: func(g *ExtContractsGroup) { g.LinkSets = ExtContractsGroupLinkSets{} },
+		members: []member[ExtContractsGroup]{
+			{
+				Field: Field{Name: "contracts", Text: "distinguished names of contracts"},
+				list:  func(g *ExtContractsGroup) *[]string { return &g.Contracts },
+			},
+			name(member[ExtContractsGroup]{
+				Field: Field{Name: "contractsGroupName", Text: "the contracts group's name"},
+				text:  func(g *ExtContractsGroup) *string { return &g.ContractsGroupName },
+			}, 64),
+			{
+				Field: Field{
+					Name: "contractsType", Text: "what groups do with the contracts", Required: true,
+					Values: []string{ContractsProvided, ContractsConsumed},
+				},
+				text: func(g *ExtContractsGroup) *string { return &g.ContractsType }, parse: parseContractsType,
+			},
+			tenantOf(func(g *ExtContractsGroup) *string { return &g.TenantName }, nil),
 		},
 	}
+}
+
+func parseContractsType(s string) (string, error) {
+	if s != ContractsProvided && s != ContractsConsumed {
+		return "", errs.New(errs.Invalid, "contractsType %q is not valid: expected provided or consumed", s)
+	}
+	return s, nil
 }

@@ -34,32 +34,67 @@ const (
 	InfraACI         = "aci"
 )
 
+// GlobalType names the kind in links, store keys and errors.
+const GlobalType = "global"
+
 // GlobalKind describes the global settings; the key is "global".
 func GlobalKind() Kind[Global, GlobalOper] {
 	return Kind[Global, GlobalOper]{
-		Type:       "global",
-		Collection: "globals",
-		key:        func(g *Global) *string { return &g.Key },
-		ident:      func(g *Global) string { return g.Name },
-		unlink:     func(*Global) {},
-		check:      checkGlobal,
+		Type: GlobalType, Collection: "globals", names: []string{"name"},
+		key:     func(g *Global) *string { return &g.Key },
+		unlink:  func(*Global) {},
+		members: globalFields(),
 	}
 }
 
-func checkGlobal(g *Global, c *checker) {
-	c.limit("arpMode", g.ArpMode, 64)
-	c.oneOf("arpMode", g.ArpMode, "", "proxy", "flood")
-	c.limit("fwdMode", g.FwdMode, 64)
-	c.oneOf("fwdMode", g.FwdMode, "", "bridge", "routing")
-	c.limit("name", g.Name, 64)
-	c.oneOf("name", g.Name, GlobalName)
-	c.limit("networkInfraType", g.NetworkInfraType, 64)
-	c.oneOf("networkInfraType", g.NetworkInfraType, "", InfraACI, "aci-opflex", "default")
-	host, ok := strings.CutSuffix(g.PvtSubnet, "/16")
-	_, good := ParseIP4(host)
-	c.format("pvtSubnet", ok && good)
-	_, ok = tagRangeSyntax(g.Vlans, maxVLANDigits)
-	c.format("vlans", ok)
-	_, ok = tagRangeSyntax(g.Vxlans, maxVNIDigits)
-	c.format("vxlans", ok)
+func globalFields() []member[Global] {
+	return []member[Global]{
+		{
+			Field: Field{
+				Name: "arpMode", Text: "how ARP requests are answered; empty in an update = unchanged", MaxBytes: 64, Keep: true,
+				Values: []string{"proxy", "flood"},
+			},
+			text: func(g *Global) *string { return &g.ArpMode },
+		},
+		{
+			Field: Field{
+				Name: "fwdMode", Text: "how traffic is forwarded; empty in an update = unchanged", MaxBytes: 64, Keep: true,
+				Values: []string{"bridge", "routing"},
+			},
+			text: func(g *Global) *string { return &g.FwdMode },
+		},
+		{
+			Field: Field{
+				Name: "name", Text: "the object's name", Required: true, MaxBytes: 64, Values: []string{GlobalName}, Initial: GlobalName,
+			},
+			text: func(g *Global) *string { return &g.Name },
+		},
+		{
+			Field: Field{
+				Name: "networkInfraType", Text: "the fabric; aci-opflex is the same as default; empty in an update = unchanged", MaxBytes: 64, Keep: true,
+				Values: []string{InfraACI, "aci-opflex", "default"},
+			},
+			text: func(g *Global) *string { return &g.NetworkInfraType },
+		},
+		{
+			Field: Field{Name: "pvtSubnet", Text: "ADDRESS/16 for use inside hosts", Required: true},
+			text:  func(g *Global) *string { return &g.PvtSubnet }, valid: isPrivateSubnet,
+		},
+		{
+			Field: Field{Name: "vlans", Text: "LOW-HIGH, within 1-4095", Required: true},
+			text:  func(g *Global) *string { return &g.Vlans },
+			valid: func(s string) bool { _, ok := tagRangeSyntax(s, maxVLANDigits); return ok },
+		},
+		{
+			Field: Field{Name: "vxlans", Text: "LOW-HIGH, within 1-65535, at most 16001 of them", Required: true},
+			text:  func(g *Global) *string { return &g.Vxlans },
+			valid: func(s string) bool { _, ok := tagRangeSyntax(s, maxVNIDigits); return ok },
+		},
+	}
+}
+
+// isPrivateSubnet accepts ADDRESS/16.
+func isPrivateSubnet(s string) bool {
+	host, ok := strings.CutSuffix(s, "/16")
+	return ok && isIP4(host)
 }

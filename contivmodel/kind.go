@@ -19,10 +19,13 @@ type Kind[T, O any] struct {
 	// Collection is the kind's path segment under /api/v1/ ("networks").
 	Collection string
 
-	key    func(*T) *string   // the key member
-	ident  func(*T) string    // the key the naming fields amount to
-	unlink func(*T)           // drops what only the server sets
-	check  func(*T, *checker) // fields, in order; fills defaults
+	names     []string    // the fields that the key is made of
+	immutable bool        // no field can change after the object has been created
+	reserved  bool        // no objects can be created
+	members   []member[T] // the fields, in the order in which they are written and checked
+	key       func(*T) *string
+	unlink    func(*T)       // drops what only the server sets
+	check     func(*T) error // what must hold between fields; nil: nothing
 }
 
 // NoOper is what kinds have that report nothing.
@@ -49,13 +52,43 @@ func (i Inspection[T, O]) MarshalJSON() ([]byte, error) {
 func (k Kind[T, O]) Key(obj *T) string { return *k.key(obj) }
 
 // Ident returns the key that the naming fields of an object amount to.
-func (k Kind[T, O]) Ident(obj *T) string { return k.ident(obj) }
+func (k Kind[T, O]) Ident(obj *T) string {
+	var ident string
+	for i, n := range k.names {
+		if i > 0 {
+			ident += ":"
+		}
+		ident += k.text(obj, n)
+	}
+	return ident
+}
+
+// text returns the value of a text field; "" if the kind has no such field.
+func (k Kind[T, O]) text(obj *T, field string) string {
+	for i := range k.members {
+		if m := &k.members[i]; m.Name == field {
+			return *m.text(obj)
+		}
+	}
+	return ""
+}
 
 // Strip sets an object's key to what its naming fields amount to, and drops the links,
 // which only the server sets.
 func (k Kind[T, O]) Strip(obj *T) {
 	k.unlink(obj)
-	*k.key(obj) = k.ident(obj)
+	*k.key(obj) = k.Ident(obj)
+}
+
+// Link sets the links that follow from what an object names, and drops all others.
+func (k Kind[T, O]) Link(obj *T) {
+	k.unlink(obj)
+	tenant := k.text(obj, tenantName)
+	for i := range k.members {
+		if m := &k.members[i]; m.link != nil || m.links != nil {
+			m.connect(obj, tenant)
+		}
+	}
 }
 
 // NotFound is the error for a key that no object of the kind has.
@@ -76,15 +109,26 @@ func (k Kind[T, O]) Decode(key string, body []byte) (*T, error) {
 	return obj, nil
 }
 
-// Validate checks key and fields in the order of the kind's table and fills defaults
-// as it goes. It returns the first failure, of kind Invalid.
+// Validate checks the key and the fields, in their order, and fills in defaults as it
+// goes. It returns the first failure, of kind Invalid.
 func (k Kind[T, O]) Validate(obj *T) error {
-	if *k.key(obj) == "" || *k.key(obj) != k.ident(obj) {
+	if *k.key(obj) == "" || *k.key(obj) != k.Ident(obj) {
 		return errs.New(errs.Invalid, "Invalid Key")
 	}
-	var c checker
-	k.check(obj, &c)
-	return c.err
+	for i := range k.members {
+		if err := k.members[i].check(obj); err != nil {
+			return err
+		}
+	}
+	for i := range k.members {
+		if err := k.members[i].normalize(obj); err != nil {
+			return err
+		}
+	}
+	if k.check == nil {
+		return nil
+	}
+	return k.check(obj)
 }
 
 // DecodeJSON reads the first JSON value of body into v, as the REST surface wants it:

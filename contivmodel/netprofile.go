@@ -22,21 +22,37 @@ type NetprofileLinks struct {
 	Tenant Link `json:"Tenant"`
 }
 
+// NetprofileType names the kind in links, store keys and errors.
+const NetprofileType = "netprofile"
+
 // NetprofileKind describes net profiles; the key is tenantName:profileName.
 func NetprofileKind() Kind[Netprofile, NoOper] {
 	return Kind[Netprofile, NoOper]{
-		Type:       "netprofile",
-		Collection: "netprofiles",
-		key:        func(p *Netprofile) *string { return &p.Key },
-		ident:      func(p *Netprofile) string { return p.TenantName + ":" + p.ProfileName },
-		unlink:     func(p *Netprofile) { p.LinkSets, p.Links = NetprofileLinkSets{}, NetprofileLinks{} },
-		check: func(p *Netprofile, c *checker) {
-			c.bound("DSCP", p.DSCP, 0, 63)
-			c.limit("bandwidth", p.Bandwidth, 64)
-			c.format("bandwidth", p.Bandwidth == "" || IsBandwidth(p.Bandwidth))
-			c.bound("burst", p.Burst, 0, 10486)
-			c.name("profileName", p.ProfileName, 64)
-			c.limit("tenantName", p.TenantName, 64)
+		Type: NetprofileType, Collection: "netprofiles", names: []string{tenantName, "profileName"},
+		key:    func(p *Netprofile) *string { return &p.Key },
+		unlink: func(p *Netprofile) { p.LinkSets, p.Links = NetprofileLinkSets{}, NetprofileLinks{} },
+		members: []member[Netprofile]{
+			{
+				Field:  Field{Name: "DSCP", Text: "traffic class; 0 leaves packets unchanged", High: 63},
+				number: func(p *Netprofile) *int { return &p.DSCP },
+			},
+			{
+				Field: Field{Name: "bandwidth", Text: "number and unit, as 10mbps", MaxBytes: 64},
+				text:  func(p *Netprofile) *string { return &p.Bandwidth }, valid: IsBandwidth,
+			},
+			{
+				Field:  Field{Name: "burst", Text: "kilobytes, at least 2; 0 = unset", High: 10486},
+				number: func(p *Netprofile) *int { return &p.Burst },
+			},
+			name(member[Netprofile]{
+				Field: Field{Name: "profileName", Text: "the net profile's name"},
+				text:  func(p *Netprofile) *string { return &p.ProfileName },
+			}, 64),
+			{
+				Field: Field{Name: tenantName, Text: "the tenant it belongs to; must exist", MaxBytes: 64, Refers: TenantType},
+				text:  func(p *Netprofile) *string { return &p.TenantName },
+				link:  func(p *Netprofile) *Link { return &p.Links.Tenant },
+			},
 		},
 	}
 }

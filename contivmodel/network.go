@@ -44,39 +44,59 @@ type NetworkOper struct {
 	PktTag               int            `json:"pktTag,omitempty"` // VLAN; for vxlan the local one
 }
 
+// NetworkType names the kind in links, store keys and errors.
+const NetworkType = "network"
+
 // NetworkKind describes networks; the key is tenantName:networkName.
 func NetworkKind() Kind[Network, NetworkOper] {
 	return Kind[Network, NetworkOper]{
-		Type:       "network",
-		Collection: "networks",
-		key:        func(n *Network) *string { return &n.Key },
-		ident:      func(n *Network) string { return n.TenantName + ":" + n.NetworkName },
-		unlink:     func(n *Network) { n.LinkSets, n.Links = NetworkLinkSets{}, NetworkLinks{} },
-		check:      checkNetwork,
+		Type: NetworkType, Collection: "networks", names: []string{tenantName, "networkName"}, immutable: true,
+		key:     func(n *Network) *string { return &n.Key },
+		unlink:  func(n *Network) { n.LinkSets, n.Links = NetworkLinkSets{}, NetworkLinks{} },
+		members: networkFields(),
 	}
 }
 
-func checkNetwork(n *Network, c *checker) {
-	c.optName("cfgdTag", n.CfgdTag, 128)
-	c.oneOf("encap", n.Encap, "vlan", "vxlan")
-	if n.Gateway != "" {
-		_, ok := ParseIP4(n.Gateway)
-		c.format("gateway", ok)
+func networkFields() []member[Network] {
+	return []member[Network]{
+		optionalName(member[Network]{
+			Field: Field{Name: "cfgdTag", Text: "name of the network for container runtimes"},
+			text:  func(n *Network) *string { return &n.CfgdTag },
+		}, 128),
+		{
+			Field: Field{Name: "encap", Text: "how packets travel between hosts", Required: true, Values: []string{"vlan", "vxlan"}},
+			text:  func(n *Network) *string { return &n.Encap },
+		},
+		{
+			Field: Field{Name: "gateway", Text: "IPv4 address", Format: "ipv4"},
+			text:  func(n *Network) *string { return &n.Gateway }, valid: isIP4,
+		},
+		{
+			Field: Field{Name: "ipv6Gateway", Text: "IPv6 address", Format: "ipv6"},
+			text:  func(n *Network) *string { return &n.IPv6Gateway }, valid: isIP6,
+		},
+		{
+			Field: Field{Name: "ipv6Subnet", Text: "ADDRESS/LENGTH, length 1-127"},
+			text:  func(n *Network) *string { return &n.IPv6Subnet }, valid: isCIDR6,
+		},
+		name(member[Network]{
+			Field: Field{Name: "networkName", Text: "the network's name"},
+			text:  func(n *Network) *string { return &n.NetworkName },
+		}, 64),
+		{
+			Field: Field{Name: "nwType", Text: "what the network is for", Values: []string{"infra", "data"}, Default: "data"},
+			text:  func(n *Network) *string { return &n.NwType },
+		},
+		{
+			Field:  Field{Name: "pktTag", Text: "VLAN or VNI; 0 = the lowest free", High: maxPktTag},
+			number: func(n *Network) *int { return &n.PktTag },
+		},
+		{
+			Field: Field{Name: "subnet", Text: "ADDRESS/LENGTH or FIRST-LAST/LENGTH, IPv4, length 8-31", Required: true},
+			text:  func(n *Network) *string { return &n.Subnet }, valid: IsSubnet,
+		},
+		tenantOf(func(n *Network) *string { return &n.TenantName }, func(n *Network) *Link { return &n.Links.Tenant }),
 	}
-	if n.IPv6Gateway != "" {
-		_, ok := ParseIP6(n.IPv6Gateway)
-		c.format("ipv6Gateway", ok)
-	}
-	if n.IPv6Subnet != "" {
-		_, ok := ParseCIDR6(n.IPv6Subnet)
-		c.format("ipv6Subnet", ok)
-	}
-	c.name("networkName", n.NetworkName, 64)
-	if n.NwType == "" {
-		n.NwType = "data"
-	}
-	c.oneOf("nwType", n.NwType, "infra", "data")
-	c.bound("pktTag", n.PktTag, 0, maxPktTag)
-	c.format("subnet", IsSubnet(n.Subnet))
-	c.name("tenantName", n.TenantName, 64)
 }
+
+func isCIDR6(s string) bool { _, ok := ParseCIDR6(s); return ok }

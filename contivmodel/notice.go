@@ -28,12 +28,3 @@ type Object struct {
 	Key    string          `json:"key"`              // "default:net1"
 	Object json.RawMessage `json:"object,omitempty"` // nothing if it is gone
 }
-
-// Types returns the type strings of the kinds that objects can be made of, in
-// alphabetical order without regard to case.
-func Types() []string {
-	return []string{
-		"aciGw", "appProfile", "Bgp", "endpointGroup", "extContractsGroup", "global",
-		"netprofile", "network", "policy", "rule", "serviceLB", "tenant",
-	}
-}

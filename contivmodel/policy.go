@@ -39,17 +39,21 @@ type RuleHits struct {
 	Bytes   uint64 `json:"bytes"`
 }
 
+// PolicyType names the kind in links, store keys and errors.
+const PolicyType = "policy"
+
 // PolicyKind describes policies; the key is tenantName:policyName.
 func PolicyKind() Kind[Policy, PolicyOper] {
 	return Kind[Policy, PolicyOper]{
-		Type:       "policy",
-		Collection: "policys",
-		key:        func(p *Policy) *string { return &p.Key },
-		ident:      func(p *Policy) string { return p.TenantName + ":" + p.PolicyName },
-		unlink:     func(p *Policy) { p.LinkSets, p.Links = PolicyLinkSets{}, PolicyLinks{} },
-		check: func(p *Policy, c *checker) {
-			c.name("policyName", p.PolicyName, 64)
-			c.name("tenantName", p.TenantName, 64)
+		Type: PolicyType, Collection: "policys", names: []string{tenantName, "policyName"},
+		key:    func(p *Policy) *string { return &p.Key },
+		unlink: func(p *Policy) { p.LinkSets, p.Links = PolicyLinkSets{}, PolicyLinks{} },
+		members: []member[Policy]{
+			name(member[Policy]{
+				Field: Field{Name: "policyName", Text: "the policy's name"},
+				text:  func(p *Policy) *string { return &p.PolicyName },
+			}, 64),
+			tenantOf(func(p *Policy) *string { return &p.TenantName }, func(p *Policy) *Link { return &p.Links.Tenant }),
 		},
 	}
 }

@@ -48,47 +48,89 @@ const (
 	ActionReject = "reject"
 )
 
+// RuleType names the kind in links, store keys and errors.
+const RuleType = "rule"
+
 // RuleKind describes rules; the key is tenantName:policyName:ruleId.
 func RuleKind() Kind[Rule, NoOper] {
 	return Kind[Rule, NoOper]{
-		Type:       "rule",
-		Collection: "rules",
-		key:        func(r *Rule) *string { return &r.Key },
-		ident:      func(r *Rule) string { return r.TenantName + ":" + r.PolicyName + ":" + r.RuleID },
-		unlink:     func(r *Rule) { r.LinkSets, r.Links = RuleLinkSets{}, RuleLinks{} },
-		check:      checkRule,
+		Type: RuleType, Collection: "rules", names: []string{tenantName, "policyName", "ruleId"}, immutable: true,
+		key:     func(r *Rule) *string { return &r.Key },
+		unlink:  func(r *Rule) { r.LinkSets, r.Links = RuleLinkSets{}, RuleLinks{} },
+		members: ruleFields(),
+		check:   checkSides,
 	}
 }
 
-func checkRule(r *Rule, c *checker) {
-	c.oneOf("action", r.Action, ActionAllow, ActionDeny, ActionReject)
-	c.oneOf("direction", r.Direction, DirectionIn, DirectionOut)
-	c.optName("fromEndpointGroup", r.FromEndpointGroup, 64)
-	c.match("fromIpAddress", r.FromIPAddress)
-	c.optName("fromNetwork", r.FromNetwork, 64)
-	c.name("policyName", r.PolicyName, 64)
-	c.bound("port", r.Port, 0, 65535)
-	if r.Priority == 0 {
-		r.Priority = 1
-	}
-	c.bound("priority", r.Priority, 1, 100)
-	_, ok := ProtocolNumber(r.Protocol)
-	c.format("protocol", ok)
-	c.name("ruleId", r.RuleID, 64)
-	c.name("tenantName", r.TenantName, 64)
-	c.optName("toEndpointGroup", r.ToEndpointGroup, 64)
-	c.match("toIpAddress", r.ToIPAddress)
-	c.optName("toNetwork", r.ToNetwork, 64)
-	if c.err == nil {
-		c.err = checkSides(r)
+func ruleFields() []member[Rule] {
+	matched := func(r *Rule) *Link { return &r.Links.MatchEndpointGroup }
+	return []member[Rule]{
+		{
+			Field: Field{
+				Name: "action", Text: "what to do with matching traffic", Required: true,
+				Values: []string{ActionAllow, ActionDeny, ActionReject},
+			},
+			text: func(r *Rule) *string { return &r.Action },
+		},
+		{
+			Field: Field{
+				Name: "direction", Text: "as seen from the groups under the policy", Required: true,
+				Values: []string{DirectionIn, DirectionOut},
+			},
+			text: func(r *Rule) *string { return &r.Direction },
+		},
+		optionalName(member[Rule]{
+			Field: Field{Name: "fromEndpointGroup", Text: "name of the sending group", Refers: EndpointGroupType},
+			text:  func(r *Rule) *string { return &r.FromEndpointGroup }, link: matched,
+		}, 64),
+		{
+			Field: Field{Name: "fromIpAddress", Text: "ADDRESS or ADDRESS/LENGTH, IPv4"},
+			text:  func(r *Rule) *string { return &r.FromIPAddress }, valid: isMatch,
+		},
+		optionalName(member[Rule]{
+			Field: Field{Name: "fromNetwork", Text: "name of the sending network", Refers: NetworkType},
+			text:  func(r *Rule) *string { return &r.FromNetwork },
+		}, 64),
+		name(member[Rule]{
+			Field: Field{Name: "policyName", Text: "the policy of the rule", Refers: PolicyType},
+			text:  func(r *Rule) *string { return &r.PolicyName },
+			links: func(r *Rule) *LinkSet { return &r.LinkSets.Policies },
+		}, 64),
+		{
+			Field:  Field{Name: "port", Text: "destination port; 0 = any", High: 65535},
+			number: func(r *Rule) *int { return &r.Port },
+		},
+		{
+			Field:  Field{Name: "priority", Text: "higher wins", Low: 1, High: 100, Default: 1},
+			number: func(r *Rule) *int { return &r.Priority },
+		},
+		{
+			Field: Field{Name: "protocol", Text: "tcp, udp, icmp or a number of 0-255; empty = any"},
+			text:  func(r *Rule) *string { return &r.Protocol }, valid: isProtocol,
+		},
+		name(member[Rule]{
+			Field: Field{Name: "ruleId", Text: "the rule's name within its policy"},
+			text:  func(r *Rule) *string { return &r.RuleID },
+		}, 64),
+		tenantOf(func(r *Rule) *string { return &r.TenantName }, nil),
+		optionalName(member[Rule]{
+			Field: Field{Name: "toEndpointGroup", Text: "name of the receiving group", Refers: EndpointGroupType},
+			text:  func(r *Rule) *string { return &r.ToEndpointGroup }, link: matched,
+		}, 64),
+		{
+			Field: Field{Name: "toIpAddress", Text: "ADDRESS or ADDRESS/LENGTH, IPv4"},
+			text:  func(r *Rule) *string { return &r.ToIPAddress }, valid: isMatch,
+		},
+		optionalName(member[Rule]{
+			Field: Field{Name: "toNetwork", Text: "name of the receiving network", Refers: NetworkType},
+			text:  func(r *Rule) *string { return &r.ToNetwork },
+		}, 64),
 	}
 }
 
-// match wants the address of a rule: nothing, ADDRESS or ADDRESS/LENGTH.
-func (c *checker) match(field, v string) {
-	_, ok := ParseMatch(v)
-	c.format(field, v == "" || ok)
-}
+func isMatch(s string) bool { _, ok := ParseMatch(s); return ok }
+
+func isProtocol(s string) bool { _, ok := ProtocolNumber(s); return ok }
 
 // ParseMatch reads the address of a rule, ADDRESS or ADDRESS/LENGTH with a length of
 // 1–32, and returns the masked prefix; a single address is a /32.

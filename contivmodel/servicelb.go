@@ -32,48 +32,52 @@ type ServiceLBOper struct {
 	ServiceVip   string         `json:"serviceVip,omitempty"`
 }
 
+// ServiceLBType names the kind in links, store keys and errors.
+const ServiceLBType = "serviceLB"
+
 // ServiceLBKind describes services; the key is tenantName:serviceName.
 func ServiceLBKind() Kind[ServiceLB, ServiceLBOper] {
 	return Kind[ServiceLB, ServiceLBOper]{
-		Type:       "serviceLB",
-		Collection: "serviceLBs",
-		key:        func(s *ServiceLB) *string { return &s.Key },
-		ident:      func(s *ServiceLB) string { return s.TenantName + ":" + s.ServiceName },
-		unlink:     func(s *ServiceLB) { s.Links = ServiceLBLinks{} },
-		check:      checkServiceLB,
+		Type: ServiceLBType, Collection: "serviceLBs", names: []string{tenantName, "serviceName"},
+		key:     func(s *ServiceLB) *string { return &s.Key },
+		unlink:  func(s *ServiceLB) { s.Links = ServiceLBLinks{} },
+		members: serviceFields(),
 	}
 }
 
-func checkServiceLB(s *ServiceLB, c *checker) {
-	c.limit("ipAddress", s.IPAddress, 15)
-	if s.IPAddress != "" {
-		_, ok := ParseIP4(s.IPAddress)
-		c.format("ipAddress", ok)
-	}
-	c.name("networkName", s.NetworkName, 64)
-	c.name("serviceName", s.ServiceName, 256)
-	c.name("tenantName", s.TenantName, 64)
-	if c.err != nil {
-		return
-	}
-	if len(s.Ports) == 0 {
-		c.fail("ports", "is empty: expected at least one SERVICEPORT:PROVIDERPORT:PROTOCOL")
-	}
-	for i, text := range s.Ports {
-		p, err := ParseServicePort(text)
-		if err != nil {
-			c.err = err
-			return
-		}
-		s.Ports[i] = p
-	}
-	if len(s.Selectors) == 0 {
-		c.fail("selectors", "is empty: expected at least one KEY=VALUE")
-	}
-	for _, text := range s.Selectors {
-		if _, _, err := ParseSelector(text); err != nil && c.err == nil {
-			c.err = err
-		}
+func serviceFields() []member[ServiceLB] {
+	return []member[ServiceLB]{
+		{
+			Field: Field{Name: "ipAddress", Text: "the requested IPv4 address; empty = any of the network", MaxBytes: 15, Format: "ipv4"},
+			text:  func(s *ServiceLB) *string { return &s.IPAddress }, valid: isIP4,
+		},
+		name(member[ServiceLB]{
+			Field: Field{Name: "networkName", Text: "the network of the service's address", Refers: NetworkType},
+			text:  func(s *ServiceLB) *string { return &s.NetworkName },
+			link:  func(s *ServiceLB) *Link { return &s.Links.Network },
+		}, 64),
+		{
+			Field: Field{
+				Name: "ports", Text: "SERVICEPORT:PROVIDERPORT:PROTOCOL, ports 1-65535, TCP or UDP; at least one",
+				Required: true, Syntax: "SERVICEPORT:PROVIDERPORT:PROTOCOL",
+			},
+			list: func(s *ServiceLB) *[]string { return &s.Ports }, parse: ParseServicePort,
+		},
+		{
+			Field: Field{
+				Name: "selectors", Text: "KEY=VALUE, labels that providers have; at least one", Required: true, Syntax: "KEY=VALUE",
+			},
+			list: func(s *ServiceLB) *[]string { return &s.Selectors },
+			parse: func(text string) (string, error) {
+				_, _, err := ParseSelector(text)
+				return text, err
+			},
+		},
+		name(member[ServiceLB]{
+			Field: Field{Name: "serviceName", Text: "the service's name"},
+			text:  func(s *ServiceLB) *string { return &s.ServiceName },
+		}, 256),
+		tenantOf(func(s *ServiceLB) *string { return &s.TenantName }, func(s *ServiceLB) *Link { return &s.Links.Tenant }),
 	}
 }
 

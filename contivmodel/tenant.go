@@ -39,17 +39,24 @@ type TenantOper struct {
 // DefaultTenant is the tenant that exists from the start.
 const DefaultTenant = "default"
 
+// TenantType names the kind in links, store keys and errors.
+const TenantType = "tenant"
+
 // TenantKind describes tenants; the key is the tenant's name.
 func TenantKind() Kind[Tenant, TenantOper] {
 	return Kind[Tenant, TenantOper]{
-		Type:       "tenant",
-		Collection: "tenants",
-		key:        func(t *Tenant) *string { return &t.Key },
-		ident:      func(t *Tenant) string { return t.TenantName },
-		unlink:     func(t *Tenant) { t.LinkSets = TenantLinkSets{} },
-		check: func(t *Tenant, c *checker) {
-			c.optName("defaultNetwork", t.DefaultNetwork, 64)
-			c.name("tenantName", t.TenantName, 64)
+		Type: TenantType, Collection: "tenants", names: []string{tenantName}, immutable: true,
+		key:    func(t *Tenant) *string { return &t.Key },
+		unlink: func(t *Tenant) { t.LinkSets = TenantLinkSets{} },
+		members: []member[Tenant]{
+			optionalName(member[Tenant]{
+				Field: Field{Name: "defaultNetwork", Text: "stored for users; has no effect"},
+				text:  func(t *Tenant) *string { return &t.DefaultNetwork },
+			}, 64),
+			name(member[Tenant]{
+				Field: Field{Name: tenantName, Text: "the tenant's name"},
+				text:  func(t *Tenant) *string { return &t.TenantName },
+			}, 64),
 		},
 	}
 }

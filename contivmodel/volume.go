@@ -1,7 +1,7 @@
 package contivmodel
 
-// Volume and VolumeProfile are left over from plans of long ago. They can be asked
-// for, but none can be made.
+// Volume and VolumeProfile are part of the API for compatibility: they can be listed,
+// but none can be created.
 
 // Volume is a volume of a tenant.
 type Volume struct {
@@ -47,12 +47,13 @@ type VolumeProfileLinkSets struct {
 // VolumeKind describes volumes; the key is tenantName:volumeName.
 func VolumeKind() Kind[Volume, NoOper] {
 	return Kind[Volume, NoOper]{
-		Type:       "volume",
-		Collection: "volumes",
-		key:        func(v *Volume) *string { return &v.Key },
-		ident:      func(v *Volume) string { return v.TenantName + ":" + v.VolumeName },
-		unlink:     func(v *Volume) { v.LinkSets, v.Links = VolumeLinkSets{}, VolumeLinks{} },
-		check:      func(*Volume, *checker) {},
+		Type: "volume", Collection: "volumes", names: []string{tenantName, "volumeName"}, reserved: true,
+		key:    func(v *Volume) *string { return &v.Key },
+		unlink: func(v *Volume) { v.LinkSets, v.Links = VolumeLinkSets{}, VolumeLinks{} },
+		members: []member[Volume]{
+			{Field: Field{Name: tenantName}, text: func(v *Volume) *string { return &v.TenantName }},
+			{Field: Field{Name: "volumeName"}, text: func(v *Volume) *string { return &v.VolumeName }},
+		},
 	}
 }
 
@@ -60,11 +61,12 @@ func VolumeKind() Kind[Volume, NoOper] {
 // tenantName:volumeProfileName.
 func VolumeProfileKind() Kind[VolumeProfile, NoOper] {
 	return Kind[VolumeProfile, NoOper]{
-		Type:       "volumeProfile",
-		Collection: "volumeProfiles",
-		key:        func(v *VolumeProfile) *string { return &v.Key },
-		ident:      func(v *VolumeProfile) string { return v.TenantName + ":" + v.VolumeProfileName },
-		unlink:     func(v *VolumeProfile) { v.LinkSets, v.Links = VolumeProfileLinkSets{}, VolumeLinks{} },
-		check:      func(*VolumeProfile, *checker) {},
+		Type: "volumeProfile", Collection: "volumeProfiles", names: []string{tenantName, "volumeProfileName"}, reserved: true,
+		key:    func(v *VolumeProfile) *string { return &v.Key },
+		unlink: func(v *VolumeProfile) { v.LinkSets, v.Links = VolumeProfileLinkSets{}, VolumeLinks{} },
+		members: []member[VolumeProfile]{
+			{Field: Field{Name: tenantName}, text: func(v *VolumeProfile) *string { return &v.TenantName }},
+			{Field: Field{Name: "volumeProfileName"}, text: func(v *VolumeProfile) *string { return &v.VolumeProfileName }},
+		},
 	}
 }

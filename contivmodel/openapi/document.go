@@ -3,9 +3,7 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/contiv/netplugin/contivmodel"
@@ -76,6 +74,8 @@ type schema struct {
 	Description          string             `json:"description,omitempty"`
 	ReadOnly             bool               `json:"readOnly,omitempty"`
 	Enum                 []string           `json:"enum,omitempty"`
+	Format               string             `json:"format,omitempty"`
+	Pattern              string             `json:"pattern,omitempty"`
 	MaxLength            int                `json:"maxLength,omitempty"`
 	Minimum              *int               `json:"minimum,omitempty"`
 	Maximum              *int               `json:"maximum,omitempty"`
@@ -86,6 +86,8 @@ type schema struct {
 	Properties           map[string]*schema `json:"properties,omitempty"`
 	AdditionalProperties *schema            `json:"additionalProperties,omitempty"`
 	Required             []string           `json:"required,omitempty"`
+	Immutable            bool               `json:"x-contiv-immutable,omitempty"` // cannot change after the object has been created
+	Refers               string             `json:"x-contiv-refers-to,omitempty"` // type of the objects that the value names
 }
 
 // JSON returns the document, indented, with a final newline. It is the same at every
@@ -118,20 +120,9 @@ func build() *document {
 			},
 		},
 	}
-	add(d, contivmodel.AciGwKind())
-	add(d, contivmodel.AppProfileKind())
-	add(d, contivmodel.BgpKind())
-	add(d, contivmodel.EndpointGroupKind())
-	add(d, contivmodel.ExtContractsGroupKind())
-	add(d, contivmodel.GlobalKind())
-	add(d, contivmodel.NetprofileKind())
-	add(d, contivmodel.NetworkKind())
-	add(d, contivmodel.PolicyKind())
-	add(d, contivmodel.RuleKind())
-	add(d, contivmodel.ServiceLBKind())
-	add(d, contivmodel.TenantKind())
-	add(d, contivmodel.VolumeKind())
-	add(d, contivmodel.VolumeProfileKind())
+	for _, kind := range contivmodel.Kinds() {
+		add(d, kind)
+	}
 	d.Paths["/api/v1/inspect/"+contivmodel.EndpointCollection+"/{key}/"] = pathItem{
 		Parameters: []parameter{key("an endpoint's id, its container's id or name, or a part of one")},
 		Get: &operation{
@@ -173,42 +164,74 @@ func watch() pathItem {
 	}
 }
 
-// add describes the paths of one kind.
-func add[T, O any](d *document, kind contivmodel.Kind[T, O]) {
-	name := reflect.TypeFor[T]().Name()
-	object := d.ref(reflect.TypeFor[T]())
-	known := constraints(kind.Type)
-	for _, field := range slices.Sorted(maps.Keys(known)) {
-		if s := d.Components.Schemas[name].Properties[field]; s != nil {
-			known[field].apply(d.Components.Schemas[name], s, field)
-		}
+// add describes one kind: its paths and the fields of its objects.
+func add(d *document, kind contivmodel.AnyKind) {
+	about := kind.Description()
+	objectType, operType := kind.GoTypes()
+	name := objectType.Name()
+	object := d.ref(objectType)
+	for _, f := range about.Fields {
+		describe(d.Components.Schemas[name], f)
 	}
 	do := func(verb, summary string, result *schema) *operation {
-		return &operation{OperationID: verb + name, Summary: summary, Tags: []string{kind.Type}, Responses: answers("Done", result)}
+		return &operation{OperationID: verb + name, Summary: summary, Tags: []string{about.Type}, Responses: answers("Done", result)}
 	}
 	put := func(verb string) *operation {
-		o := do(verb, "Create or update one "+kind.Type, object)
+		o := do(verb, "Create or update one "+about.Type, object)
 		o.RequestBody = &body{Required: true, Content: map[string]media{"application/json": {object}}}
 		return o
 	}
-	d.Paths["/api/v1/"+kind.Collection+"/"] = pathItem{
-		Get: do("list", "List all objects of type "+kind.Type+", sorted by key", &schema{Type: "array", Items: object}),
+	d.Paths["/api/v1/"+about.Collection+"/"] = pathItem{
+		Get: do("list", "List all objects of type "+about.Type+", sorted by key", &schema{Type: "array", Items: object}),
 	}
-	keys := []parameter{key("what identifies the object: " + keyForm(kind.Type))}
-	d.Paths["/api/v1/"+kind.Collection+"/{key}/"] = pathItem{
+	keys := []parameter{key("what identifies the object: " + keyForm(about))}
+	d.Paths["/api/v1/"+about.Collection+"/{key}/"] = pathItem{
 		Parameters: keys,
-		Get:        do("get", "Return one "+kind.Type, object),
+		Get:        do("get", "Return one "+about.Type, object),
 		Post:       put("post"),
 		Put:        put("put"),
-		Delete:     do("delete", "Delete one "+kind.Type, &schema{Type: "string", Description: "the key"}),
+		Delete:     do("delete", "Delete one "+about.Type, &schema{Type: "string", Description: "the key"}),
 	}
 	inspection := &schema{Type: "object", Properties: map[string]*schema{"Config": object}}
-	if oper := reflect.TypeFor[O](); oper != reflect.TypeFor[contivmodel.NoOper]() {
-		inspection.Properties["Oper"] = d.ref(oper)
+	if operType != reflect.TypeFor[contivmodel.NoOper]() {
+		inspection.Properties["Oper"] = d.ref(operType)
 	}
-	d.Paths["/api/v1/inspect/"+kind.Collection+"/{key}/"] = pathItem{
-		Parameters: keys, Get: do("inspect", "Return one "+kind.Type+" with what is in use by it", inspection),
+	d.Paths["/api/v1/inspect/"+about.Collection+"/{key}/"] = pathItem{
+		Parameters: keys, Get: do("inspect", "Return one "+about.Type+" with what is in use by it", inspection),
 	}
+}
+
+// describe adds what is known of a field to its property in the schema of an object.
+func describe(object *schema, f contivmodel.Field) {
+	p := object.Properties[f.Name]
+	p.Description, p.Format, p.Default, p.Immutable, p.Refers = f.Text, f.Format, f.Default, f.Immutable, f.Refers
+	switch {
+	case f.Values != nil && !f.Required && f.Default == nil:
+		p.Enum = append([]string{""}, f.Values...)
+	case f.Values != nil:
+		p.Enum = f.Values
+	case f.Pattern != "" && !f.Required:
+		p.MaxLength, p.Pattern = f.MaxBytes, "^$|"+f.Pattern
+	default:
+		p.MaxLength, p.Pattern = f.MaxBytes, f.Pattern
+	}
+	if f.Type == contivmodel.NumberField {
+		p.Minimum, p.Maximum = &f.Low, &f.High
+	}
+	if f.Type == contivmodel.ListField && f.Required {
+		p.MinItems = 1
+	}
+	if f.Required {
+		object.Required = append(object.Required, f.Name)
+	}
+}
+
+// keyForm says what the key of a kind is made of.
+func keyForm(about contivmodel.Description) string {
+	if f, ok := about.Field(about.Names[0]); ok && len(about.Names) == 1 && len(f.Values) == 1 {
+		return "always \"" + f.Values[0] + "\""
+	}
+	return strings.Join(about.Names, ":")
 }
 
 func key(what string) parameter {

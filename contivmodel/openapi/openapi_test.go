@@ -3,9 +3,9 @@ package openapi
 import (
 	"encoding/json"
 	"flag"
-	"maps"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -70,8 +70,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestConstraints holds each line about a field to the validator of its kind: of a
-// valid object, what the line allows is accepted and what it excludes is refused.
+// TestConstraints holds the description of each field to the validation of its kind: of
+// a valid object, what the description allows is accepted and what it excludes is refused.
 func TestConstraints(t *testing.T) {
 	check(t, contivmodel.TenantKind(), contivmodel.Tenant{TenantName: "t"})
 	check(t, contivmodel.NetworkKind(), contivmodel.Network{TenantName: "t", NetworkName: "n", Subnet: "10.1.1.0/24", Encap: "vlan"})
@@ -89,6 +89,28 @@ func TestConstraints(t *testing.T) {
 	check(t, contivmodel.AciGwKind(), contivmodel.AciGw{Name: "aciGw", EnforcePolicies: "yes", IncludeCommonTenant: "no", PhysicalDomain: "d"})
 }
 
+// TestKinds checks that the document has all kinds, with the fields of the model.
+func TestKinds(t *testing.T) {
+	d := build()
+	for _, kind := range contivmodel.Kinds() {
+		about := kind.Description()
+		object, _ := kind.GoTypes()
+		if d.Paths["/api/v1/"+about.Collection+"/"].Get == nil || d.Components.Schemas[object.Name()] == nil {
+			t.Errorf("%s is missing", about.Type)
+		}
+		for _, f := range about.Fields {
+			if known := slices.ContainsFunc(contivmodel.Kinds(), func(k contivmodel.AnyKind) bool { return k.Description().Type == f.Refers }); f.Refers != "" && !known {
+				t.Errorf("%s.%s refers to %q, which is no kind", about.Type, f.Name, f.Refers)
+			}
+		}
+		for _, n := range about.Names {
+			if f, ok := about.Field(n); !ok || !f.Naming || !f.Immutable {
+				t.Errorf("%s.%s is part of the key, but described as %+v", about.Type, n, f)
+			}
+		}
+	}
+}
+
 func check[T, O any](t *testing.T, kind contivmodel.Kind[T, O], valid T) {
 	t.Helper()
 	fields := map[string]int{}
@@ -97,9 +119,9 @@ func check[T, O any](t *testing.T, kind contivmodel.Kind[T, O], valid T) {
 		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
 		fields[name] = i
 	}
-	known := constraints(kind.Type)
+	about := kind.Description()
 	for name := range fields {
-		if _, ok := known[name]; !ok && name != "key" && name != "links" && name != "link-sets" {
+		if _, ok := about.Field(name); !ok && name != "key" && name != "links" && name != "link-sets" {
 			t.Errorf("%s: nothing is said of field %s", kind.Type, name)
 		}
 	}
@@ -109,13 +131,19 @@ func check[T, O any](t *testing.T, kind contivmodel.Kind[T, O], valid T) {
 		reflect.ValueOf(&obj).Elem().FieldByName("Key").SetString(kind.Ident(&obj))
 		return kind.Validate(&obj)
 	}
-	for _, name := range slices.Sorted(maps.Keys(known)) {
+	for _, f := range about.Fields {
+		name := f.Name
 		i, ok := fields[name]
-		if !ok {
-			t.Errorf("%s: there is no field %s", kind.Type, name)
+		if !ok || f.Text == "" {
+			t.Errorf("%s: there is no field %s, or nothing says what it means", kind.Type, name)
 			continue
 		}
-		c, isText := known[name], typ.Field(i).Type.Kind() == reflect.String
+		isText := typ.Field(i).Type.Kind() == reflect.String
+		if want := map[reflect.Kind]contivmodel.FieldType{
+			reflect.String: contivmodel.TextField, reflect.Int: contivmodel.NumberField, reflect.Slice: contivmodel.ListField,
+		}[typ.Field(i).Type.Kind()]; f.Type != want {
+			t.Errorf("%s.%s: type %s, want %s", kind.Type, name, f.Type, want)
+		}
 		refused := func(why string, v any) {
 			t.Helper()
 			if with(name, v) == nil {
@@ -129,27 +157,36 @@ func check[T, O any](t *testing.T, kind contivmodel.Kind[T, O], valid T) {
 			}
 		}
 		if isText {
-			if c.required {
+			if f.Required {
 				refused("nothing", "")
 			} else {
 				accepted("nothing", "")
 			}
-			for _, w := range c.words {
+			for _, w := range f.Values {
 				accepted("the word "+w, w)
 			}
-			if len(c.words) > 0 {
+			if len(f.Values) > 0 {
 				refused("another word", "x")
 			}
-			if c.most > 0 {
-				refused("a text that is too long", strings.Repeat("x", c.most+1))
+			if f.MaxBytes > 0 {
+				refused("a text that is too long", strings.Repeat("x", f.MaxBytes+1))
+			}
+			if f.Pattern != "" {
+				like := regexp.MustCompile(f.Pattern)
+				for _, s := range []string{"a", "a.b-c", "a--b", "9", "-a", "a-", "a.", ".a", "a..b", "a_b", "a.-b", "a:b", "a b", "a\n", "ä"} {
+					err := with(name, s)
+					if formed := err == nil || err.Error() != name+" string invalid format"; formed != like.MatchString(s) {
+						t.Errorf("%s.%s: %q matches the pattern: %t, but validation says: %v", kind.Type, name, s, !formed, err)
+					}
+				}
 			}
 		}
-		if c.high > 0 {
-			accepted("the highest number", c.high)
-			refused("a higher number", c.high+1)
+		if f.High > 0 {
+			accepted("the highest number", f.High)
+			refused("a higher number", f.High+1)
 			refused("a negative number", -1)
 		}
-		if c.required && !isText {
+		if f.Required && !isText {
 			refused("an empty list", []string(nil))
 		}
 	}

@@ -149,8 +149,17 @@ func limits(s *schema, required bool) string {
 	if s.Minimum != nil && s.Maximum != nil {
 		says = append(says, fmt.Sprintf("%d to %d", *s.Minimum, *s.Maximum))
 	}
+	if s.Format != "" {
+		says = append(says, s.Format)
+	}
+	if s.Refers != "" {
+		says = append(says, "name of an object of type "+s.Refers)
+	}
 	if s.Default != nil {
 		says = append(says, fmt.Sprintf("default %v", s.Default))
+	}
+	if s.Immutable {
+		says = append(says, "cannot be changed later")
 	}
 	return strings.Join(says, "; ")
 }

@@ -23,6 +23,7 @@ type batch struct {
 // that grows with every batch; a place whose batch is forgotten is lost.
 type history struct {
 	maxBatches, maxBytes int
+	types                []string // of the kinds that objects can be made of
 
 	mu      sync.Mutex
 	begun   bool          // something is known at all
@@ -37,7 +38,7 @@ type history struct {
 }
 
 func newHistory(maxBatches, maxBytes int) *history {
-	return &history{maxBatches: maxBatches, maxBytes: maxBytes, ready: make(chan struct{}), more: make(chan struct{})}
+	return &history{maxBatches: maxBatches, maxBytes: maxBytes, types: contivmodel.Types(), ready: make(chan struct{}), more: make(chan struct{})}
 }
 
 // add takes what a watch of the store delivers.
@@ -57,7 +58,7 @@ func (h *history) add(b objdb.Batch) {
 	}
 	n := batch{rev: b.Revision}
 	for _, ev := range b.Events {
-		if notice, ok := noticeOf(ev); ok {
+		if notice, ok := h.noticeOf(ev); ok {
 			n.notices = append(n.notices, notice)
 			n.size += len(ev.KV.Key) + len(ev.KV.Value)
 		}
@@ -130,10 +131,10 @@ func (h *history) read(place int) read {
 	return r
 }
 
-// noticeOf says what an event of the store means. What no object of ours is behind
-// means nothing.
-func noticeOf(ev objdb.Event) (contivmodel.Notice, bool) {
-	obj, ok := objectOf(ev.KV, ev.Deleted)
+// noticeOf translates an event of the store. It returns false for events that concern no
+// object.
+func (h *history) noticeOf(ev objdb.Event) (contivmodel.Notice, bool) {
+	obj, ok := h.objectOf(ev.KV, ev.Deleted)
 	if !ok {
 		return contivmodel.Notice{}, false
 	}
@@ -147,10 +148,10 @@ func noticeOf(ev objdb.Event) (contivmodel.Notice, bool) {
 	return n, true
 }
 
-func objectOf(kv objdb.KV, gone bool) (contivmodel.Object, bool) {
+func (h *history) objectOf(kv objdb.KV, gone bool) (contivmodel.Object, bool) {
 	kind, key, ok := strings.Cut(strings.TrimPrefix(kv.Key, state.ModelRoot), "/")
 	obj := contivmodel.Object{Kind: kind, Key: key}
-	if !ok || !slices.Contains(contivmodel.Types(), kind) {
+	if !ok || !slices.Contains(h.types, kind) {
 		return obj, false
 	}
 	if !gone {

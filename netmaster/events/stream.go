@@ -94,7 +94,7 @@ func (s *stream) reset(ctx context.Context) error {
 	}
 	n := contivmodel.Notice{Event: contivmodel.NoticeReset, Revision: heard, Objects: []contivmodel.Object{}}
 	for _, kv := range kvs {
-		if obj, ok := objectOf(kv, false); ok && s.wants(obj.Kind) {
+		if obj, ok := s.hub.history.objectOf(kv, false); ok && s.wants(obj.Kind) {
 			n.Objects = append(n.Objects, obj)
 		}
 	}

@@ -3,7 +3,6 @@ package manifest
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/contiv/netplugin/contivmodel/client"
 	"github.com/contiv/netplugin/utils/errs"
@@ -36,13 +35,13 @@ func Plan(ctx context.Context, c *client.Client, items []Item) ([]Step, error) {
 	steps := make([]Step, len(items))
 	for i, item := range items {
 		if present[item.Kind] == nil {
-			objs, err := item.kind.list(ctx, c)
+			objs, err := client.ListAny(ctx, c, item.kind)
 			if err != nil {
 				return nil, fmt.Errorf("list objects of kind %s: %w", item.Kind, err)
 			}
 			present[item.Kind] = make(map[string]any, len(objs))
 			for _, obj := range objs {
-				key, _ := item.kind.check(obj) // what is stored is as it is
+				key, _ := item.kind.Prepare(obj) // what is stored has been validated
 				present[item.Kind][key] = obj
 			}
 		}
@@ -58,25 +57,25 @@ func Plan(ctx context.Context, c *client.Client, items []Item) ([]Step, error) {
 // compare finds what is to change.
 func (s *Step) compare(have any, exists bool) error {
 	if !exists {
-		have = s.kind.preset()
+		have = s.kind.New()
 	} else {
 		s.Action = Unchanged
 	}
-	were := fieldsOf(have)
-	for i, is := range fieldsOf(s.obj) {
+	were := s.kind.Members(have)
+	for i, is := range s.kind.Members(s.obj) {
 		was := were[i]
-		if exists && is.empty() && slices.Contains(s.kind.kept, is.name) {
-			is.value.Set(was.value)
+		if exists && is.Empty() && is.Keep {
+			is.Set(was.Value())
 		}
 		switch {
-		case !exists && is.empty(), exists && is.equals(was):
+		case !exists && is.Empty(), exists && is.Equal(was):
 			continue
-		case exists && (s.kind.all || slices.Contains(s.kind.fixed, is.name)):
-			return errs.New(errs.Invalid, "%s: %s: %s cannot change from %s to %s; delete the object to make it anew", s.Where, s.Item, is.name, was, is)
+		case exists && is.Immutable:
+			return errs.New(errs.Invalid, "%s: %s: %s cannot change from %s to %s; delete the object to make it anew", s.Where, s.Item, is.Name, was, is)
 		case exists:
 			s.Action = Update
 		}
-		change := Change{Field: is.name, To: is.String()}
+		change := Change{Field: is.Name, To: is.String()}
 		if exists {
 			change.From = was.String()
 		}
@@ -90,7 +89,7 @@ func (s *Step) Apply(ctx context.Context, c *client.Client) (client.Change, erro
 	if s.Action == Unchanged {
 		return client.Change{}, nil
 	}
-	ch, err := s.kind.put(ctx, c, s.obj)
+	ch, err := client.PutAny(ctx, c, s.kind, s.Key, s.obj)
 	if err != nil {
 		return ch, fmt.Errorf("%s: %s: %w", s.Where, s.Item, err)
 	}

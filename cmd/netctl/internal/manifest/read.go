@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -183,8 +183,8 @@ func parseObject(where string, node *yaml.Node) (Item, error) {
 	if item.kind, err = kindOf(item.Kind); err != nil {
 		return item, errs.New(errs.Invalid, "%s: %w", where, err)
 	}
-	item.obj = item.kind.preset()
-	err = fill(item.obj, node)
+	item.obj = item.kind.New()
+	err = fill(item.kind.Members(item.obj), node)
 	if err == nil {
 		err = item.check()
 	}
@@ -200,22 +200,22 @@ func parseObject(where string, node *yaml.Node) (Item, error) {
 
 // check names and validates an item.
 func (i *Item) check() error {
-	for _, f := range fieldsOf(i.obj) {
-		if f.empty() && slices.Contains(i.kind.names, f.name) {
-			return errs.New(errs.Invalid, "%s is missing", f.name)
+	for _, f := range i.kind.Members(i.obj) {
+		if f.Empty() && f.Naming {
+			return errs.New(errs.Invalid, "%s is missing", f.Name)
 		}
 	}
 	var err error
-	i.Key, err = i.kind.check(i.obj)
+	i.Key, err = i.kind.Prepare(i.obj)
 	return err
 }
 
-// fill sets the fields of obj as a node says.
-func fill(obj any, node *yaml.Node) error {
-	fields, names := map[string]field{}, []string{"kind"}
-	for _, f := range fieldsOf(obj) {
-		fields[f.name] = f
-		names = append(names, f.name)
+// fill sets members as a node says.
+func fill(members []contivmodel.Member, node *yaml.Node) error {
+	fields, names := map[string]contivmodel.Member{}, []string{"kind"}
+	for _, f := range members {
+		fields[f.Name] = f
+		names = append(names, f.Name)
 	}
 	seen := map[string]bool{}
 	for i := 0; i < len(node.Content); i += 2 {
@@ -227,7 +227,7 @@ func fill(obj any, node *yaml.Node) error {
 		switch {
 		case seen[name]:
 			return errs.New(errs.Invalid, "%s is given twice", name)
-		case name == "kind", server(name):
+		case name == "kind", isServerMember(name):
 		case !known:
 			return errs.New(errs.Invalid, "%s is no field: expected %s", name, strings.Join(names, ", "))
 		default:
@@ -240,13 +240,13 @@ func fill(obj any, node *yaml.Node) error {
 	return nil
 }
 
-// set sets a field to what a node says, whatever YAML takes its type for.
-func set(f field, node *yaml.Node) error {
-	wrong := func(what string) error { return errs.New(errs.Invalid, "%s: expected %s", f.name, what) }
-	switch kind := f.value.Kind(); {
+// set sets a member to what a node says, whatever YAML takes its type for.
+func set(f contivmodel.Member, node *yaml.Node) error {
+	wrong := func(what string) error { return errs.New(errs.Invalid, "%s: expected %s", f.Name, what) }
+	switch {
 	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
-		f.value.SetZero()
-	case kind == reflect.Slice:
+		f.Set(nil)
+	case f.Type == contivmodel.ListField:
 		if node.Kind != yaml.SequenceNode {
 			return wrong("a list of texts")
 		}
@@ -257,19 +257,19 @@ func set(f field, node *yaml.Node) error {
 			}
 			texts[i] = n.Value
 		}
-		f.value.Set(reflect.ValueOf(texts))
-	case node.Kind != yaml.ScalarNode && kind == reflect.Int:
+		f.Set(texts)
+	case node.Kind != yaml.ScalarNode && f.Type == contivmodel.NumberField:
 		return wrong("a number")
 	case node.Kind != yaml.ScalarNode:
 		return wrong("a text")
-	case kind == reflect.Int:
+	case f.Type == contivmodel.NumberField:
 		n, err := strconv.Atoi(node.Value)
 		if err != nil {
-			return errs.New(errs.Invalid, "%s: expected a number, got %q", f.name, node.Value)
+			return errs.New(errs.Invalid, "%s: expected a number, got %q", f.Name, node.Value)
 		}
-		f.value.SetInt(int64(n))
+		f.Set(n)
 	default:
-		f.value.SetString(node.Value)
+		f.Set(node.Value)
 	}
 	return nil
 }

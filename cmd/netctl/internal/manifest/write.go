@@ -16,12 +16,12 @@ import (
 func Collect(ctx context.Context, c *client.Client, tenant string) ([]Item, error) {
 	var items []Item
 	for _, k := range kinds() {
-		objs, err := k.list(ctx, c)
+		objs, err := client.ListAny(ctx, c, k)
 		if err != nil {
 			return nil, fmt.Errorf("list objects of kind %s: %w", k.typ, err)
 		}
 		for _, obj := range objs {
-			if tenant == "" || k.tenant(obj) == tenant {
+			if tenant == "" || k.Tenant(obj) == tenant {
 				items = append(items, Item{Kind: k.typ, kind: k, obj: obj})
 			}
 		}
@@ -40,9 +40,9 @@ func YAML(items []Item) ([]byte, error) {
 	for _, item := range items {
 		doc := &yaml.Node{Kind: yaml.MappingNode}
 		err := member(doc, "kind", item.Kind)
-		for _, f := range fieldsOf(item.obj) {
-			if err == nil && !f.empty() {
-				err = member(doc, f.name, f.value.Interface())
+		for _, f := range item.kind.Members(item.obj) {
+			if err == nil && !f.Empty() {
+				err = member(doc, f.Name, f.Value())
 			}
 		}
 		if err == nil {
@@ -72,9 +72,9 @@ func JSON(items []Item) ([]byte, error) {
 	objs := make([]map[string]any, len(items))
 	for i, item := range items {
 		objs[i] = map[string]any{"kind": item.Kind}
-		for _, f := range fieldsOf(item.obj) {
-			if !f.empty() {
-				objs[i][f.name] = f.value.Interface()
+		for _, f := range item.kind.Members(item.obj) {
+			if !f.Empty() {
+				objs[i][f.Name] = f.Value()
 			}
 		}
 	}
