@@ -20,18 +20,18 @@ func aciGwCommands() *cli.Command {
 			leaf("inspect", "show the settings with what makes use of them", noArguments(), nil, func(ctx context.Context, cmd *cli.Command) error {
 				return inspect(ctx, cmd, contivmodel.AciGwKind(), contivmodel.AciGwName)
 			}),
-			leaf("set", "change the settings that are given", noArguments(), aciGwFlags(), aciGwSet),
+			leaf("set", "change the settings that are given", noArguments(), fieldFlags(contivmodel.AciGwKind(), aciGwOptions()), aciGwSet),
 		},
 	}
 }
 
-func aciGwFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "path-bindings", Aliases: []string{"p"}, Usage: "`topology/pod-N/paths-N/pathep-[ethM/M]`, separated by commas"},
-		&cli.StringFlag{Name: "node-bindings", Aliases: []string{"n"}, Usage: "`topology/pod-N/node-N`, separated by commas"},
-		&cli.StringFlag{Name: "phys-dom", Aliases: []string{"d"}, Usage: "`NAME` of the physical domain"},
-		&cli.StringFlag{Name: "enforce-policies", Aliases: []string{"e"}, Usage: "`yes or no`; yes until set"},
-		&cli.StringFlag{Name: "include-common-tenant", Aliases: []string{"i"}, Usage: "`yes or no`; no until set"},
+func aciGwOptions() []option {
+	return []option{
+		{field: "pathBindings", name: "path-bindings", alias: "p", usage: "`topology/pod-N/paths-N/pathep-[ethM/M]`, separated by commas"},
+		{field: "nodeBindings", name: "node-bindings", alias: "n", usage: "`topology/pod-N/node-N`, separated by commas"},
+		{field: "physicalDomain", name: "phys-dom", alias: "d", usage: "`NAME` of the physical domain"},
+		{field: "enforcePolicies", name: "enforce-policies", alias: "e", usage: "`yes or no`; yes until set"},
+		{field: "includeCommonTenant", name: "include-common-tenant", alias: "i", usage: "`yes or no`; no until set"},
 	}
 }
 
@@ -47,21 +47,15 @@ func aciGwSet(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	g, err := client.Get(ctx, c, contivmodel.AciGwKind(), contivmodel.AciGwName)
+	kind := contivmodel.AciGwKind()
+	g, err := client.Get(ctx, c, kind, contivmodel.AciGwName)
 	var answer *client.Error
 	switch {
-	case errors.As(err, &answer) && answer.Text == contivmodel.AciGwKind().NotFound().Error():
-		g = &contivmodel.AciGw{Name: contivmodel.AciGwName, EnforcePolicies: "yes", IncludeCommonTenant: "no"}
+	case errors.As(err, &answer) && answer.Text == kind.NotFound().Error():
+		g = kind.Make()
 	case err != nil:
 		return refused(err)
 	}
-	for option, field := range map[string]*string{
-		"path-bindings": &g.PathBindings, "node-bindings": &g.NodeBindings, "phys-dom": &g.PhysicalDomain,
-		"enforce-policies": &g.EnforcePolicies, "include-common-tenant": &g.IncludeCommonTenant,
-	} {
-		if cmd.IsSet(option) {
-			*field = cmd.String(option)
-		}
-	}
-	return put(ctx, cmd, c, contivmodel.AciGwKind(), g, "")
+	fill(cmd, kind, g, aciGwOptions(), cmd.IsSet)
+	return put(ctx, cmd, c, kind, g, "")
 }

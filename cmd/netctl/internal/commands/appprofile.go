@@ -13,9 +13,11 @@ import (
 func appProfileCommands() *cli.Command {
 	kind := contivmodel.AppProfileKind()
 	name := arguments{names: "PROFILE", count: 1, missing: "Profile name required"}
+	groups, _ := kind.Description().Field("endpointGroups")
 	flags := func() []cli.Flag {
 		return []cli.Flag{
-			tenantFlag(), &cli.StringFlag{Name: "group", Aliases: []string{"g"}, Usage: "`NAMES` of groups, separated by commas"},
+			tenantFlag(),
+			&textOption{&cli.StringFlag{Name: "group", Aliases: []string{"g"}, Usage: "`NAMES` of groups, separated by commas"}, groups},
 		}
 	}
 	return &cli.Command{

@@ -27,25 +27,27 @@ func bgpCommands() *cli.Command {
 	}
 }
 
-func bgpFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "router-ip", Usage: "the speaker's own address, `ADDRESS/LENGTH`"},
-		&cli.StringFlag{Name: "as", Usage: "the speaker's own autonomous system, `NUMBER`"},
-		&cli.StringFlag{Name: "neighbor-as", Usage: "the neighbor's autonomous system, `NUMBER`"},
-		&cli.StringFlag{Name: "neighbor", Usage: "the neighbor's `ADDRESS`"},
-		&cli.StringFlag{Name: "router-ip6", Usage: "the speaker's own IPv6 address, `ADDRESS/LENGTH`; without it no IPv6 is announced"},
-		&cli.StringSliceFlag{Name: "more-neighbors", Usage: "further neighbors, each `ADDRESS[@NUMBER]`"},
-		&cli.StringFlag{Name: "password", Usage: "`SECRET` that signs the sessions (RFC 2385)"},
-		&cli.BoolFlag{Name: "ttl-security", Usage: "take no session from beyond the link (RFC 5082); the neighbors must do the same"},
+func bgpOptions() []option {
+	return []option{
+		{field: "routerip", name: "router-ip", usage: "the speaker's own address, `ADDRESS/LENGTH`"},
+		{field: "as", name: "as", usage: "the speaker's own autonomous system, `NUMBER`"},
+		{field: "neighbor-as", name: "neighbor-as", usage: "the neighbor's autonomous system, `NUMBER`"},
+		{field: "neighbor", name: "neighbor", usage: "the neighbor's `ADDRESS`"},
+		{field: "routerip6", name: "router-ip6", usage: "the speaker's own IPv6 address, `ADDRESS/LENGTH`; without it no IPv6 is announced"},
+		{field: "neighbors", name: "more-neighbors", usage: "further neighbors, each `ADDRESS[@NUMBER]`"},
+		{field: "password", name: "password", usage: "`SECRET` that signs the sessions (RFC 2385)"},
 	}
 }
 
+func bgpFlags() []cli.Flag {
+	return append(fieldFlags(contivmodel.BgpKind(), bgpOptions()),
+		&cli.BoolFlag{Name: "ttl-security", Usage: "take no session from beyond the link (RFC 5082); the neighbors must do the same"})
+}
+
 func createBgp(ctx context.Context, cmd *cli.Command) error {
-	b := &contivmodel.Bgp{
-		Hostname: cmd.Args().First(), Routerip: cmd.String("router-ip"), As: cmd.String("as"),
-		NeighborAs: cmd.String("neighbor-as"), Neighbor: cmd.String("neighbor"),
-		Routerip6: cmd.String("router-ip6"), Neighbors: cmd.StringSlice("more-neighbors"), Password: cmd.String("password"),
-	}
+	kind := contivmodel.BgpKind()
+	b := &contivmodel.Bgp{Hostname: cmd.Args().First()}
+	fill(cmd, kind, b, bgpOptions(), nil)
 	if cmd.Bool("ttl-security") {
 		b.TTLSecurity = "yes"
 	}
@@ -62,7 +64,7 @@ func createBgp(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	return put(ctx, cmd, c, contivmodel.BgpKind(), b, "")
+	return put(ctx, cmd, c, kind, b, "")
 }
 
 func bgpListing() listing[contivmodel.Bgp, contivmodel.BgpOper] {

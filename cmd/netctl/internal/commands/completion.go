@@ -169,14 +169,20 @@ var (
 	plainWord    = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
-// values is what the option being typed can be set to.
+// values is what the option being typed can be set to: values or names that the
+// description of its field knows, else the alternatives in its help text.
 func (t *typed) values(ctx context.Context) []string {
-	if what, ok := optionNames()[t.option]; ok {
-		return t.ask(ctx, what)
-	}
 	for _, f := range t.cmd.Flags {
+		if f.Names()[0] != t.option {
+			continue
+		}
+		if o, ok := f.(described); ok && o.fieldOf().Refers != "" {
+			return t.ask(ctx, o.fieldOf().Refers)
+		} else if ok && o.fieldOf().Values != nil {
+			return slices.Clone(o.fieldOf().Values)
+		}
 		d, ok := f.(cli.DocGenerationFlag)
-		if !ok || f.Names()[0] != t.option {
+		if !ok {
 			continue
 		}
 		if m := alternatives.FindStringSubmatch(d.GetUsage()); m != nil {
@@ -197,21 +203,36 @@ func (t *typed) names(ctx context.Context) []string {
 	if t.cmd.Name == "completion" {
 		return strings.Split(wanted[i], "|")
 	}
-	return t.ask(ctx, t.parent+" "+wanted[i])
+	return t.ask(ctx, argumentTypes()[t.parent+" "+wanted[i]], t.args...)
 }
 
-// optionNames says of which sort the names are that an option takes.
-func optionNames() map[string]string {
+// argumentTypes says which type of objects an argument names, by the command and what it
+// calls its argument.
+func argumentTypes() map[string]string {
 	return map[string]string{
-		"tenant": "tenant TENANT", "network": "network NETWORK", "from-network": "network NETWORK", "to-network": "network NETWORK",
-		"group": "group GROUP", "from-group": "group GROUP", "to-group": "group GROUP", "policy": "policy POLICY",
-		"networkprofile": "netprofile PROFILE", "external-contract": "external-contracts CONTRACTS-GROUP",
+		"tenant TENANT":                      contivmodel.TenantType,
+		"network NETWORK":                    contivmodel.NetworkType,
+		"group NETWORK":                      contivmodel.NetworkType,
+		"group GROUP":                        contivmodel.EndpointGroupType,
+		"policy POLICY":                      contivmodel.PolicyType,
+		"policy RULE-ID":                     contivmodel.RuleType,
+		"netprofile PROFILE":                 contivmodel.NetprofileType,
+		"app-profile PROFILE":                contivmodel.AppProfileType,
+		"bgp HOST":                           contivmodel.BgpType,
+		"service SERVICE":                    contivmodel.ServiceLBType,
+		"external-contracts CONTRACTS-GROUP": contivmodel.ExtContractsGroupType,
 	}
 }
 
-// ask asks the server for the names of one sort: the command and what it calls its
-// argument. Whatever goes wrong, there are none then.
-func (t *typed) ask(ctx context.Context, what string) []string {
+// ask asks the server for the names of objects of a type: those of the tenant of the
+// options, and, if keys of the type have more parts, those under the given names.
+// Whatever goes wrong, there are none then.
+func (t *typed) ask(ctx context.Context, typ string, under ...string) []string {
+	kinds := contivmodel.Kinds()
+	i := slices.IndexFunc(kinds, func(k contivmodel.AnyKind) bool { return k.Description().Type == typ })
+	if i < 0 {
+		return nil
+	}
 	at := urls(t.root)
 	if typed := t.options["netmaster"]; typed != "" {
 		at = strings.Split(typed, ",")
@@ -221,53 +242,41 @@ func (t *typed) ask(ctx context.Context, what string) []string {
 		return nil
 	}
 	defer c.Close()
-	tenant := t.options["tenant"]
-	if tenant == "" {
-		tenant = contivmodel.DefaultTenant
-	}
-	switch what {
-	case "tenant TENANT":
-		return tenantListing().names(ctx, c, tenant)
-	case "network NETWORK", "group NETWORK":
-		return networkListing().names(ctx, c, tenant)
-	case "group GROUP":
-		return groupListing().names(ctx, c, tenant)
-	case "policy POLICY":
-		return policyListing().names(ctx, c, tenant)
-	case "policy RULE-ID":
-		return ruleListing().named(ctx, c, func(r *contivmodel.Rule) bool { return r.TenantName == tenant && r.PolicyName == t.args[0] })
-	case "netprofile PROFILE":
-		return netprofileListing().names(ctx, c, tenant)
-	case "app-profile PROFILE":
-		return appProfileListing().names(ctx, c, tenant)
-	case "bgp HOST":
-		return bgpListing().names(ctx, c, tenant)
-	case "service SERVICE":
-		return serviceListing().names(ctx, c, tenant)
-	case "external-contracts CONTRACTS-GROUP":
-		return contractsListing().names(ctx, c, tenant)
-	default:
-		return nil
-	}
-}
-
-// names are the names of the objects of a tenant, or of all where there are none.
-func (l listing[T, O]) names(ctx context.Context, c *client.Client, tenant string) []string {
-	return l.named(ctx, c, func(obj *T) bool { return l.tenant == nil || l.tenant(obj) == tenant })
-}
-
-func (l listing[T, O]) named(ctx context.Context, c *client.Client, keep func(*T) bool) []string {
-	all, err := client.List(ctx, c, l.kind)
+	objs, err := client.ListAny(ctx, c, kinds[i])
 	if err != nil {
 		return nil
 	}
+	path := kinds[i].Description().Names
+	if path[0] == "tenantName" && len(path) > 1 {
+		tenant := t.options["tenant"]
+		if tenant == "" {
+			tenant = contivmodel.DefaultTenant
+		}
+		under = append([]string{tenant}, under...)
+	}
 	var names []string
-	for i := range all {
-		if keep(&all[i]) {
-			names = append(names, l.name(&all[i]))
+	for _, obj := range objs {
+		if name, ok := nameUnder(kinds[i].Members(obj), path, under); ok {
+			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// nameUnder returns the last part of an object's key if the parts before are the given
+// ones.
+func nameUnder(members []contivmodel.Member, path, under []string) (string, bool) {
+	value := func(field string) string {
+		i := slices.IndexFunc(members, func(m contivmodel.Member) bool { return m.Name == field })
+		return members[i].Value().(string)
+	}
+	last := len(path) - 1
+	for i, field := range path[:last] {
+		if i >= len(under) || value(field) != under[i] {
+			return "", false
+		}
+	}
+	return value(path[last]), true
 }
 
 // files are the files and directories that a path may become.

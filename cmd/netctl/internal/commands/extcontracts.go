@@ -25,30 +25,33 @@ func externalContractsCommands() *cli.Command {
 	}
 }
 
-func contractsFlags() []cli.Flag {
-	return []cli.Flag{
-		tenantFlag(),
-		&cli.BoolFlag{Name: "consumed", Aliases: []string{"c"}, Usage: "the contracts are consumed"},
-		&cli.BoolFlag{Name: "provided", Aliases: []string{"p"}, Usage: "the contracts are provided"},
-		&cli.StringSliceFlag{Name: "contract", Aliases: []string{"a"}, Usage: "distinguished `NAME` of a contract; may be repeated"},
+func contractsOptions() []option {
+	return []option{
+		tenantOption(),
+		{field: "contracts", name: "contract", alias: "a", usage: "distinguished `NAME` of a contract; may be repeated"},
 	}
 }
 
+func contractsFlags() []cli.Flag {
+	return append(fieldFlags(contivmodel.ExtContractsGroupKind(), contractsOptions()),
+		&cli.BoolFlag{Name: "consumed", Aliases: []string{"c"}, Usage: "the contracts are consumed"},
+		&cli.BoolFlag{Name: "provided", Aliases: []string{"p"}, Usage: "the contracts are provided"})
+}
+
 func createContracts(ctx context.Context, cmd *cli.Command) error {
-	g := &contivmodel.ExtContractsGroup{
-		TenantName: cmd.String("tenant"), ContractsGroupName: cmd.Args().First(), Contracts: cmd.StringSlice("contract"),
-		ContractsType: "provided",
-	}
+	kind := contivmodel.ExtContractsGroupKind()
+	g := &contivmodel.ExtContractsGroup{ContractsGroupName: cmd.Args().First(), ContractsType: contivmodel.ContractsProvided}
+	fill(cmd, kind, g, contractsOptions(), nil)
 	if cmd.Bool("consumed") == cmd.Bool("provided") {
 		return misuse("Exactly one of consumed and provided is required")
 	}
 	if cmd.Bool("consumed") {
-		g.ContractsType = "consumed"
+		g.ContractsType = contivmodel.ContractsConsumed
 	}
 	if len(g.Contracts) == 0 {
 		return misuse("At least one contract is required")
 	}
-	return create(ctx, cmd, contivmodel.ExtContractsGroupKind(), g, "Creating ExternalContracts "+inTenant(cmd, g.ContractsGroupName))
+	return create(ctx, cmd, kind, g, "Creating ExternalContracts "+inTenant(cmd, g.ContractsGroupName))
 }
 
 func contractsListing() listing[contivmodel.ExtContractsGroup, contivmodel.NoOper] {

@@ -20,19 +20,19 @@ func globalCommands() *cli.Command {
 				func(ctx context.Context, cmd *cli.Command) error {
 					return inspect(ctx, cmd, contivmodel.GlobalKind(), contivmodel.GlobalName)
 				}),
-			leaf("set", "change the settings that are given", noArguments(), globalFlags(), globalSet),
+			leaf("set", "change the settings that are given", noArguments(), fieldFlags(contivmodel.GlobalKind(), globalOptions()), globalSet),
 		},
 	}
 }
 
-func globalFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "fabric-mode", Aliases: []string{"f"}, Usage: "`aci, aci-opflex or default`"},
-		&cli.StringFlag{Name: "vlan-range", Aliases: []string{"v"}, Usage: "VLANs to hand out, `LOW-HIGH`"},
-		&cli.StringFlag{Name: "vxlan-range", Aliases: []string{"x"}, Usage: "VNIs to hand out, `LOW-HIGH`"},
-		&cli.StringFlag{Name: "fwd-mode", Aliases: []string{"b"}, Usage: "`bridge or routing`"},
-		&cli.StringFlag{Name: "arp-mode", Aliases: []string{"a"}, Usage: "`proxy or flood`"},
-		&cli.StringFlag{Name: "private-subnet", Aliases: []string{"s"}, Usage: "addresses for use inside the hosts, `ADDRESS/16`"},
+func globalOptions() []option {
+	return []option{
+		{field: "networkInfraType", name: "fabric-mode", alias: "f", usage: "`aci, aci-opflex or default`"},
+		{field: "vlans", name: "vlan-range", alias: "v", usage: "VLANs to hand out, `LOW-HIGH`"},
+		{field: "vxlans", name: "vxlan-range", alias: "x", usage: "VNIs to hand out, `LOW-HIGH`"},
+		{field: "fwdMode", name: "fwd-mode", alias: "b", usage: "`bridge or routing`"},
+		{field: "arpMode", name: "arp-mode", alias: "a", usage: "`proxy or flood`"},
+		{field: "pvtSubnet", name: "private-subnet", alias: "s", usage: "addresses for use inside the hosts, `ADDRESS/16`"},
 	}
 }
 
@@ -51,13 +51,7 @@ func globalSet(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return refused(err)
 	}
-	for option, field := range map[string]*string{
-		"fabric-mode": &g.NetworkInfraType, "vlan-range": &g.Vlans, "vxlan-range": &g.Vxlans,
-		"fwd-mode": &g.FwdMode, "arp-mode": &g.ArpMode, "private-subnet": &g.PvtSubnet,
-	} {
-		if v := cmd.String(option); v != "" {
-			*field = v
-		}
-	}
-	return put(ctx, cmd, c, contivmodel.GlobalKind(), g, "")
+	kind := contivmodel.GlobalKind()
+	fill(cmd, kind, g, globalOptions(), func(name string) bool { return cmd.String(name) != "" })
+	return put(ctx, cmd, c, kind, g, "")
 }

@@ -16,7 +16,7 @@ func groupCommands() *cli.Command {
 	return &cli.Command{
 		Name: "group", Usage: "endpoint groups: containers of a network that are treated alike",
 		Commands: []*cli.Command{
-			leaf("create", "create a group, or replace what an existing one refers to", both, groupFlags(), createGroup),
+			leaf("create", "create a group, or replace what an existing one refers to", both, fieldFlags(kind, groupOptions()), createGroup),
 			leaf("rm", "delete a group", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
 				return remove(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()), "")
 			}),
@@ -29,29 +29,22 @@ func groupCommands() *cli.Command {
 	}
 }
 
-func groupFlags() []cli.Flag {
-	return []cli.Flag{
-		tenantFlag(),
-		&cli.StringSliceFlag{Name: "policy", Aliases: []string{"p"}, Usage: "`NAME` of a policy; may be repeated"},
-		&cli.StringFlag{Name: "networkprofile", Aliases: []string{"n"}, Usage: "`NAME` of a net profile"},
-		&cli.StringSliceFlag{Name: "external-contract", Aliases: []string{"e"}, Usage: "`NAME` of an external contracts group; may be repeated"},
-		&cli.StringFlag{Name: "ip-pool", Aliases: []string{"r"}, Usage: "addresses of the group, `FIRST-LAST`"},
-		&cli.StringFlag{Name: "epg-tag", Aliases: []string{"tag"}, Usage: "`NAME` of the group towards container runtimes"},
+func groupOptions() []option {
+	return []option{
+		tenantOption(),
+		{field: "policies", name: "policy", alias: "p", usage: "`NAME` of a policy; may be repeated"},
+		{field: "netProfile", name: "networkprofile", alias: "n", usage: "`NAME` of a net profile"},
+		{field: "extContractsGrps", name: "external-contract", alias: "e", usage: "`NAME` of an external contracts group; may be repeated"},
+		{field: "ipPool", name: "ip-pool", alias: "r", usage: "addresses of the group, `FIRST-LAST`"},
+		{field: "cfgdTag", name: "epg-tag", alias: "tag", usage: "`NAME` of the group towards container runtimes"},
 	}
 }
 
 func createGroup(ctx context.Context, cmd *cli.Command) error {
-	g := &contivmodel.EndpointGroup{
-		TenantName:       cmd.String("tenant"),
-		NetworkName:      cmd.Args().Get(0),
-		GroupName:        cmd.Args().Get(1),
-		Policies:         cmd.StringSlice("policy"),
-		NetProfile:       cmd.String("networkprofile"),
-		ExtContractsGrps: cmd.StringSlice("external-contract"),
-		IPPool:           cmd.String("ip-pool"),
-		CfgdTag:          cmd.String("epg-tag"),
-	}
-	return create(ctx, cmd, contivmodel.EndpointGroupKind(), g, "Creating EndpointGroup "+inTenant(cmd, g.GroupName))
+	kind := contivmodel.EndpointGroupKind()
+	g := &contivmodel.EndpointGroup{NetworkName: cmd.Args().Get(0), GroupName: cmd.Args().Get(1)}
+	fill(cmd, kind, g, groupOptions(), nil)
+	return create(ctx, cmd, kind, g, "Creating EndpointGroup "+inTenant(cmd, g.GroupName))
 }
 
 func groupListing() listing[contivmodel.EndpointGroup, contivmodel.EndpointGroupOper] {

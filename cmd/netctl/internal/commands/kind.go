@@ -14,7 +14,7 @@ import (
 // Options many commands have.
 
 func tenantFlag() cli.Flag {
-	return &cli.StringFlag{Name: "tenant", Aliases: []string{"t"}, Usage: "name of the tenant", Value: contivmodel.DefaultTenant}
+	return fieldFlags(contivmodel.NetworkKind(), []option{tenantOption()})[0]
 }
 
 func allFlag() cli.Flag {

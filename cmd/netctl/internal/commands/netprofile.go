@@ -16,7 +16,7 @@ func netprofileCommands() *cli.Command {
 	return &cli.Command{
 		Name: "netprofile", Usage: "limits of rate and traffic classes for groups",
 		Commands: []*cli.Command{
-			leaf("create", "create a net profile, or change an existing one and the groups that use it", name, netprofileFlags(), createNetprofile),
+			leaf("create", "create a net profile, or change an existing one and the groups that use it", name, fieldFlags(kind, netprofileOptions()), createNetprofile),
 			leaf("rm", "delete a net profile", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
 				return remove(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()), "")
 			}),
@@ -29,24 +29,20 @@ func netprofileCommands() *cli.Command {
 	}
 }
 
-func netprofileFlags() []cli.Flag {
-	return []cli.Flag{
-		tenantFlag(),
-		&cli.StringFlag{Name: "bandwidth", Aliases: []string{"b"}, Usage: "most that an endpoint may send, `RATE` as 10mbps"},
-		&cli.IntFlag{Name: "dscp", Aliases: []string{"d"}, Usage: "traffic class, `NUMBER` of 0-63"},
-		&cli.IntFlag{Name: "burst", Aliases: []string{"s"}, Usage: "how much may be sent at once, in `KILOBYTES`"},
+func netprofileOptions() []option {
+	return []option{
+		tenantOption(),
+		{field: "bandwidth", name: "bandwidth", alias: "b", usage: "most that an endpoint may send, `RATE` as 10mbps"},
+		{field: "DSCP", name: "dscp", alias: "d", usage: "traffic class, `NUMBER` of 0-63"},
+		{field: "burst", name: "burst", alias: "s", usage: "how much may be sent at once, in `KILOBYTES`"},
 	}
 }
 
 func createNetprofile(ctx context.Context, cmd *cli.Command) error {
-	p := &contivmodel.Netprofile{
-		TenantName:  cmd.String("tenant"),
-		ProfileName: cmd.Args().First(),
-		Bandwidth:   cmd.String("bandwidth"),
-		DSCP:        cmd.Int("dscp"),
-		Burst:       cmd.Int("burst"),
-	}
-	return create(ctx, cmd, contivmodel.NetprofileKind(), p, "Creating netprofile "+inTenant(cmd, p.ProfileName))
+	kind := contivmodel.NetprofileKind()
+	p := &contivmodel.Netprofile{ProfileName: cmd.Args().First()}
+	fill(cmd, kind, p, netprofileOptions(), nil)
+	return create(ctx, cmd, kind, p, "Creating netprofile "+inTenant(cmd, p.ProfileName))
 }
 
 func netprofileListing() listing[contivmodel.Netprofile, contivmodel.NoOper] {

@@ -16,7 +16,7 @@ func networkCommands() *cli.Command {
 	return &cli.Command{
 		Name: "network", Aliases: []string{"net"}, Usage: "networks: a subnet and its isolation tag",
 		Commands: []*cli.Command{
-			leaf("create", "create a network", name, networkFlags(), createNetwork),
+			leaf("create", "create a network", name, fieldFlags(kind, networkOptions()), createNetwork),
 			leaf("rm", "delete a network", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
 				key := inTenant(cmd, cmd.Args().First())
 				return remove(ctx, cmd, kind, key, "Deleting network "+key)
@@ -30,33 +30,24 @@ func networkCommands() *cli.Command {
 	}
 }
 
-func networkFlags() []cli.Flag {
-	return []cli.Flag{
-		tenantFlag(),
-		&cli.StringFlag{Name: "subnet", Aliases: []string{"s"}, Usage: "IPv4 subnet, `ADDRESS/LENGTH` or FIRST-LAST/LENGTH"},
-		&cli.StringFlag{Name: "gateway", Aliases: []string{"g"}, Usage: "IPv4 `ADDRESS` of the gateway"},
-		&cli.StringFlag{Name: "subnetv6", Aliases: []string{"s6"}, Usage: "IPv6 subnet, `ADDRESS/LENGTH`"},
-		&cli.StringFlag{Name: "gatewayv6", Aliases: []string{"g6"}, Usage: "IPv6 `ADDRESS` of the gateway"},
-		&cli.StringFlag{Name: "encap", Aliases: []string{"e"}, Usage: "`vlan or vxlan`", Value: "vxlan"},
-		&cli.IntFlag{Name: "pkt-tag", Aliases: []string{"p"}, Usage: "VLAN or VNI, `NUMBER`; 0 = the lowest free"},
-		&cli.StringFlag{Name: "nw-type", Aliases: []string{"n"}, Usage: "`data or infra`", Value: "data"},
-		&cli.StringFlag{Name: "nw-tag", Aliases: []string{"tag"}, Usage: "`NAME` of the network towards container runtimes"},
+func networkOptions() []option {
+	return []option{
+		tenantOption(),
+		{field: "subnet", name: "subnet", alias: "s", usage: "IPv4 subnet, `ADDRESS/LENGTH` or FIRST-LAST/LENGTH"},
+		{field: "gateway", name: "gateway", alias: "g", usage: "IPv4 `ADDRESS` of the gateway"},
+		{field: "ipv6Subnet", name: "subnetv6", alias: "s6", usage: "IPv6 subnet, `ADDRESS/LENGTH`"},
+		{field: "ipv6Gateway", name: "gatewayv6", alias: "g6", usage: "IPv6 `ADDRESS` of the gateway"},
+		{field: "encap", name: "encap", alias: "e", usage: "`vlan or vxlan`", initial: "vxlan"},
+		{field: "pktTag", name: "pkt-tag", alias: "p", usage: "VLAN or VNI, `NUMBER`; 0 = the lowest free"},
+		{field: "nwType", name: "nw-type", alias: "n", usage: "`data or infra`", initial: "data"},
+		{field: "cfgdTag", name: "nw-tag", alias: "tag", usage: "`NAME` of the network towards container runtimes"},
 	}
 }
 
 func createNetwork(ctx context.Context, cmd *cli.Command) error {
-	n := &contivmodel.Network{
-		TenantName:  cmd.String("tenant"),
-		NetworkName: cmd.Args().First(),
-		Encap:       cmd.String("encap"),
-		PktTag:      cmd.Int("pkt-tag"),
-		Subnet:      cmd.String("subnet"),
-		Gateway:     cmd.String("gateway"),
-		IPv6Subnet:  cmd.String("subnetv6"),
-		IPv6Gateway: cmd.String("gatewayv6"),
-		NwType:      cmd.String("nw-type"),
-		CfgdTag:     cmd.String("nw-tag"),
-	}
+	kind := contivmodel.NetworkKind()
+	n := &contivmodel.Network{NetworkName: cmd.Args().First()}
+	fill(cmd, kind, n, networkOptions(), nil)
 	if n.Subnet == "" {
 		return misuse("Subnet is required")
 	}
@@ -65,7 +56,7 @@ func createNetwork(ctx context.Context, cmd *cli.Command) error {
 			return misuse("Invalid gateway %q: expected an IP address", gw)
 		}
 	}
-	return create(ctx, cmd, contivmodel.NetworkKind(), n, "Creating network "+inTenant(cmd, n.NetworkName))
+	return create(ctx, cmd, kind, n, "Creating network "+inTenant(cmd, n.NetworkName))
 }
 
 func networkListing() listing[contivmodel.Network, contivmodel.NetworkOper] {

@@ -188,6 +188,10 @@ func options(cmd *cli.Command) string {
 			preset = f.Value
 		case *cli.IntFlag:
 			preset = strings.TrimPrefix(strconv.Itoa(f.Value), "0")
+		case *textOption:
+			preset = f.Value
+		case *numberOption:
+			preset = strings.TrimPrefix(strconv.Itoa(f.Value), "0")
 		}
 		if preset != "" {
 			preset = "`" + preset + "`"

@@ -12,44 +12,31 @@ import (
 	"github.com/contiv/netplugin/contivmodel/client"
 )
 
-func ruleFlags() []cli.Flag {
-	return []cli.Flag{
-		tenantFlag(),
-		&cli.IntFlag{Name: "priority", Aliases: []string{"p"}, Usage: "`NUMBER` of 1-100, higher wins", Value: 1},
-		&cli.StringFlag{Name: "direction", Aliases: []string{"d"}, Usage: "`in or out`, seen from the group", Value: contivmodel.DirectionIn},
-		&cli.StringFlag{Name: "from-group", Aliases: []string{"g"}, Usage: "`NAME` of the group that sends; in only"},
-		&cli.StringFlag{Name: "to-group", Aliases: []string{"e"}, Usage: "`NAME` of the group that receives; out only"},
-		&cli.StringFlag{Name: "from-network", Aliases: []string{"n"}, Usage: "`NAME` of the network that sends; in only"},
-		&cli.StringFlag{Name: "to-network", Aliases: []string{"o"}, Usage: "`NAME` of the network that receives; out only"},
-		&cli.StringFlag{Name: "from-ip-address", Aliases: []string{"i"}, Usage: "who sends, `ADDRESS[/LENGTH]`; in only"},
-		&cli.StringFlag{Name: "to-ip-address", Aliases: []string{"s"}, Usage: "who receives, `ADDRESS[/LENGTH]`"},
-		&cli.StringFlag{Name: "protocol", Aliases: []string{"l"}, Usage: "`tcp, udp, icmp or a number`; none = all"},
-		&cli.IntFlag{Name: "port", Aliases: []string{"P"}, Usage: "destination port, `NUMBER`; 0 = all"},
-		&cli.StringFlag{Name: "action", Aliases: []string{"j"}, Usage: "`allow, deny or reject`", Value: contivmodel.ActionAllow},
+func ruleOptions() []option {
+	return []option{
+		tenantOption(),
+		{field: "priority", name: "priority", alias: "p", usage: "`NUMBER` of 1-100, higher wins"},
+		{field: "direction", name: "direction", alias: "d", usage: "`in or out`, seen from the group", initial: contivmodel.DirectionIn},
+		{field: "fromEndpointGroup", name: "from-group", alias: "g", usage: "`NAME` of the group that sends; in only"},
+		{field: "toEndpointGroup", name: "to-group", alias: "e", usage: "`NAME` of the group that receives; out only"},
+		{field: "fromNetwork", name: "from-network", alias: "n", usage: "`NAME` of the network that sends; in only"},
+		{field: "toNetwork", name: "to-network", alias: "o", usage: "`NAME` of the network that receives; out only"},
+		{field: "fromIpAddress", name: "from-ip-address", alias: "i", usage: "who sends, `ADDRESS[/LENGTH]`; in only"},
+		{field: "toIpAddress", name: "to-ip-address", alias: "s", usage: "who receives, `ADDRESS[/LENGTH]`"},
+		{field: "protocol", name: "protocol", alias: "l", usage: "`tcp, udp, icmp or a number`; none = all"},
+		{field: "port", name: "port", alias: "P", usage: "destination port, `NUMBER`; 0 = all"},
+		{field: "action", name: "action", alias: "j", usage: "`allow, deny or reject`", initial: contivmodel.ActionAllow},
 	}
 }
 
 func addRule(ctx context.Context, cmd *cli.Command) error {
-	r := &contivmodel.Rule{
-		TenantName:        cmd.String("tenant"),
-		PolicyName:        cmd.Args().Get(0),
-		RuleID:            cmd.Args().Get(1),
-		Priority:          cmd.Int("priority"),
-		Direction:         cmd.String("direction"),
-		FromEndpointGroup: cmd.String("from-group"),
-		ToEndpointGroup:   cmd.String("to-group"),
-		FromNetwork:       cmd.String("from-network"),
-		ToNetwork:         cmd.String("to-network"),
-		FromIPAddress:     cmd.String("from-ip-address"),
-		ToIPAddress:       cmd.String("to-ip-address"),
-		Protocol:          cmd.String("protocol"),
-		Port:              cmd.Int("port"),
-		Action:            cmd.String("action"),
-	}
+	kind := contivmodel.RuleKind()
+	r := &contivmodel.Rule{PolicyName: cmd.Args().Get(0), RuleID: cmd.Args().Get(1)}
+	fill(cmd, kind, r, ruleOptions(), nil)
 	if err := checkDirection(r); err != nil {
 		return err
 	}
-	return create(ctx, cmd, contivmodel.RuleKind(), r, "")
+	return create(ctx, cmd, kind, r, "")
 }
 
 // checkDirection refuses options that do not go with the rule's direction.

@@ -16,7 +16,7 @@ func serviceCommands() *cli.Command {
 	return &cli.Command{
 		Name: "service", Usage: "addresses behind which containers share a load",
 		Commands: []*cli.Command{
-			leaf("create", "create a service, or replace an existing one", name, serviceFlags(), createService),
+			leaf("create", "create a service, or replace an existing one", name, fieldFlags(kind, serviceOptions()), createService),
 			leaf("rm", "delete a service", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
 				svc, tenant := cmd.Args().First(), serviceTenant(cmd)
 				return remove(ctx, cmd, kind, tenant+":"+svc, "Deleting Service  "+svc+","+tenant)
@@ -30,13 +30,13 @@ func serviceCommands() *cli.Command {
 	}
 }
 
-func serviceFlags() []cli.Flag {
-	return []cli.Flag{
-		tenantFlag(),
-		&cli.StringFlag{Name: "network", Aliases: []string{"s"}, Usage: "`NAME` of the network the service's address is in"},
-		&cli.StringSliceFlag{Name: "selector", Aliases: []string{"l"}, Usage: "a label of the containers, `KEY=VALUE`; may be repeated"},
-		&cli.StringSliceFlag{Name: "port", Aliases: []string{"p"}, Usage: "`SERVICEPORT:PROVIDERPORT:PROTOCOL`; may be repeated"},
-		&cli.StringFlag{Name: "preferred-ip", Aliases: []string{"ip"}, Usage: "the `ADDRESS` wanted for the service"},
+func serviceOptions() []option {
+	return []option{
+		tenantOption(),
+		{field: "networkName", name: "network", alias: "s", usage: "`NAME` of the network the service's address is in"},
+		{field: "selectors", name: "selector", alias: "l", usage: "a label of the containers, `KEY=VALUE`; may be repeated"},
+		{field: "ports", name: "port", alias: "p", usage: "`SERVICEPORT:PROVIDERPORT:PROTOCOL`; may be repeated"},
+		{field: "ipAddress", name: "preferred-ip", alias: "ip", usage: "the `ADDRESS` wanted for the service"},
 	}
 }
 
@@ -49,15 +49,11 @@ func serviceTenant(cmd *cli.Command) string {
 }
 
 func createService(ctx context.Context, cmd *cli.Command) error {
-	s := &contivmodel.ServiceLB{
-		TenantName:  serviceTenant(cmd),
-		ServiceName: cmd.Args().First(),
-		NetworkName: cmd.String("network"),
-		Selectors:   cmd.StringSlice("selector"),
-		Ports:       cmd.StringSlice("port"),
-		IPAddress:   cmd.String("preferred-ip"),
-	}
-	return create(ctx, cmd, contivmodel.ServiceLBKind(), s, "Creating ServiceLB "+s.TenantName+":"+s.ServiceName)
+	kind := contivmodel.ServiceLBKind()
+	s := &contivmodel.ServiceLB{ServiceName: cmd.Args().First()}
+	fill(cmd, kind, s, serviceOptions(), nil)
+	s.TenantName = serviceTenant(cmd)
+	return create(ctx, cmd, kind, s, "Creating ServiceLB "+s.TenantName+":"+s.ServiceName)
 }
 
 func serviceListing() listing[contivmodel.ServiceLB, contivmodel.ServiceLBOper] {
