@@ -5,64 +5,10 @@ package drivers
 import (
 	"context"
 	"net"
-	"net/netip"
 
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/bgp"
 )
-
-// Global holds the settings that choose the pipelines.
-type Global struct {
-	FwdMode   string // bridge | routing
-	ARPMode   string // proxy | flood
-	PvtSubnet netip.Prefix
-}
-
-// Network is a network with everything resolved that the driver needs.
-type Network struct {
-	ID       string // <network>.<tenant>
-	Tenant   string
-	Name     string
-	Encap    ofnet.Encap
-	Tag      uint16
-	VNI      uint32
-	Subnet4  netip.Prefix
-	Subnet6  netip.Prefix
-	Gateway4 netip.Addr
-	Gateway6 netip.Addr
-	Infra    bool
-}
-
-// Endpoint is an endpoint with its network, group and host resolved.
-type Endpoint struct {
-	ID      string // <network>.<tenant>-<endpoint>
-	Network Network
-	Group   uint32
-	MAC     ofnet.MAC
-	IPv4    netip.Addr
-	IPv6    netip.Addr
-	QoS     ofnet.QoS  // of an endpoint of this host
-	Local   bool       // of this host: its port is found by its id
-	VTEP    netip.Addr // of a remote endpoint's host; zero while the host is unknown
-	// Tag is the VLAN of an endpoint of this host whose group has one of its own, as in
-	// an ACI fabric; 0 for that of the network.
-	Tag uint16
-}
-
-// VLAN is the one that the endpoint's port is in.
-func (e Endpoint) VLAN() uint16 {
-	if e.Tag != 0 {
-		return e.Tag
-	}
-	return e.Network.Tag
-}
-
-// Rule is a policy rule for the containers of a tenant. The zero value of a field of
-// its match means any.
-type Rule struct {
-	Tenant string
-	ofnet.Rule
-}
 
 // Hits are packets that a rule has decided on: those that open connections, those of
 // connections judged again after a change of the rules, and all that it denies.
@@ -98,51 +44,23 @@ type Summary struct {
 	Digest uint64
 }
 
-// Driver realises the desired state of one host. The Set and Remove methods declare;
-// they return at once and may be called in any order, with the same value again, and
-// before Run. What they declare is realised as soon as it can be, retried until it
-// holds, and stays while switch or database restart.
+// Driver takes the desired state of one host. Its methods return at once and may be
+// called in any order, with the same value again, and before the driver runs. What they
+// declare is realised as soon as it can be, retried until it holds, and stays while the
+// switch or its database restarts.
 type Driver interface {
-	// Run works until ctx ends. It leaves everything running when it returns.
-	Run(ctx context.Context) error
+	// Apply declares an object, or replaces the one of its kind and id.
+	Apply(Object)
+	// Delete takes a declaration back; one that does not exist is no error. The port of a
+	// local endpoint stays until Detach.
+	Delete(k Kind, id string)
+	// Synced says that a source has declared everything it knows: what its predecessor has
+	// left and it has not declared is stale, and swept.
+	Synced(Source)
+}
 
-	SetGlobal(Global)
-	SetNetwork(Network)
-	RemoveNetwork(id string)
-	SetEndpoint(Endpoint)
-	RemoveEndpoint(id string)
-	// SetRule declares a rule. A tenant without rules allows everything.
-	SetRule(Rule)
-	RemoveRule(id string)
-	// SetService declares a service for the containers of a tenant, or of all.
-	SetService(Service)
-	RemoveService(id string)
-	// SetPolicyRuleSet declares what connections are allowed, for guards to refer to.
-	SetPolicyRuleSet(PolicyRuleSet)
-	RemovePolicyRuleSet(id string)
-	// SetEndpointPolicy holds an endpoint of this host to sets of what is allowed, besides the
-	// rules of its tenant: what either denies is denied.
-	SetEndpointPolicy(EndpointPolicy)
-	RemoveEndpointPolicy(endpointID string)
-	// KeepEndpointPolicies and ReleaseEndpointPolicies are for guards what those are for services.
-	KeepEndpointPolicies()
-	ReleaseEndpointPolicies()
-	// KeepServices, called before Complete, has services stay that a predecessor has
-	// declared and nobody declares yet, until ReleaseServices: whoever declares them may
-	// have to wait for it.
-	KeepServices()
-	ReleaseServices()
-	// ReachCluster has the host itself reach containers of other hosts too, where it knows
-	// containers by their addresses; services are where addresses of services are that
-	// something on the host translates.
-	ReachCluster(services []netip.Prefix)
-	// SetSpeaker declares the BGP speaker of this host, which announces its containers
-	// on VLAN networks, and whose routes lead them to the outside; nil for none.
-	SetSpeaker(*bgp.Config)
-	// Complete says that everything that exists has been declared: what the switch
-	// has beyond that is stale and may be swept.
-	Complete()
-
+// Ports hands out the ports of this host's endpoints.
+type Ports interface {
 	// Attach gives an endpoint of this host a port, with the container's end as IfName
 	// in the namespace Netns, not yet configured. Repeated, it returns the same port.
 	Attach(ctx context.Context, a Attachment, encap ofnet.Encap, tag uint16) (Port, error)
@@ -151,9 +69,12 @@ type Driver interface {
 	// Attachments lists the ports handed out.
 	Attachments() []Attachment
 	// Realised waits until the switch forwards for an attached endpoint of this host,
-	// and holds it to what its guard says.
+	// subject to its policy.
 	Realised(ctx context.Context, endpointID string) error
+}
 
+// Inspector tells how the switch is, and what it counts.
+type Inspector interface {
 	// Ready returns nil when everything declared is in the switch, or what is missing.
 	Ready() error
 	// Flushed waits until Ready returns nil, and returns what it says at ctx's end.
@@ -164,12 +85,12 @@ type Driver interface {
 	// providers of services, as far as the switch still counts it. It fails with
 	// Unavailable while a switch cannot be asked.
 	ServiceCounts(ctx context.Context) ([]ServiceCount, error)
-	// InspectBGP describes the BGP speaker; without one the error says why.
-	InspectBGP(ctx context.Context) (bgp.State, error)
 	// RuleHits tells how often each rule has decided on this host, by its id. It fails
 	// with Unavailable while a switch cannot be asked.
 	RuleHits(ctx context.Context) (map[string]Hits, error)
-	// Inspect returns a JSON-able picture of each bridge, by "vlan" and "vxlan".
+	// InspectBGP describes the BGP speaker; without one the error says why.
+	InspectBGP(ctx context.Context) (bgp.State, error)
+	// Inspect returns the debug state of each bridge, to be encoded as JSON, by "vlan" and "vxlan".
 	Inspect() map[string]any
 }
 

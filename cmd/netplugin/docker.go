@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v3"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/dockplugin"
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/relay"
 	"github.com/contiv/netplugin/netplugin/agent"
@@ -63,7 +62,7 @@ func (d *docker) validate() error {
 }
 
 // dockerServer makes what serves the Docker Engine.
-func dockerServer(o *options, store objdb.Store, master *cluster.Master, ag *agent.Agent, driver drivers.Driver, log *logrus.Logger) (*dockplugin.Server, error) {
+func dockerServer(o *options, store objdb.Store, master *cluster.Master, ag *agent.Agent, ports dockplugin.Ports, log *logrus.Logger) (*dockplugin.Server, error) {
 	engine, err := dockerd.New(o.docker.engineSocket)
 	if err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func dockerServer(o *options, store objdb.Store, master *cluster.Master, ag *age
 	}
 	return dockplugin.NewServer(dockplugin.Config{
 		HostLabel: o.host, Driver: name, PluginID: id, Scope: o.docker.scope, Swarm: o.network.Mode == "swarm-mode",
-		Store: store, Master: master, Agent: ag, Ports: driver, Engine: engine, Log: log.WithField("part", "docker"),
+		Store: store, Master: master, Agent: ag, Ports: ports, Engine: engine, Log: log.WithField("part", "docker"),
 	}), nil
 }
 

@@ -113,6 +113,20 @@ func (o *options) runsCNI() bool { return o.network.Mode == "kubernetes" || o.ne
 // guards reports whether pods are held to network policies.
 func (o *options) guards() bool { return o.network.Mode == "kubernetes" }
 
+// sources are those that an API server's lists are, besides the store.
+func (o *options) sources(apiServer string) (out []drivers.Source) {
+	if apiServer == "" {
+		return nil
+	}
+	if o.guards() {
+		out = append(out, drivers.SourcePolicies)
+	}
+	if o.kube.proxy != proxyOff {
+		out = append(out, drivers.SourceServices)
+	}
+	return out
+}
+
 // kubernetes is what the agent has to do with an API server; nil when there is none. Its
 // methods may be called on nil.
 type kubernetes struct {
@@ -138,7 +152,7 @@ func (o *options) apiServer() (string, error) {
 	return cfg.Host, nil
 }
 
-func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubernetes, error) {
+func (o *options) kubernetes(driver k8spolicy.Driver, log *logrus.Logger) (*kubernetes, error) {
 	if !o.runsCNI() {
 		return nil, nil
 	}
@@ -165,7 +179,6 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 		return nil, err
 	}
 	if o.guards() {
-		driver.KeepEndpointPolicies()
 		k.policies = k8spolicy.New(k8spolicy.Config{
 			Pods: client.Pods(), Namespaces: client.Namespaces(), NetworkPolicies: client.NetworkPolicies(),
 			Driver: driver, StartWithout: o.kube.unknown == unknownOpen, Log: log.WithField("part", "policies"),
@@ -175,11 +188,10 @@ func (o *options) kubernetes(driver drivers.Driver, log *logrus.Logger) (*kubern
 	if err != nil {
 		return nil, err
 	}
-	driver.ReachCluster(subnets)
+	driver.Apply(drivers.ClusterReach{Services: subnets})
 	if o.kube.proxy == proxyOff {
 		return k, nil
 	}
-	driver.KeepServices()
 	to := services.Config{
 		HostLabel: o.host, NodeName: k.node, Services: client.Services(), EndpointSlices: client.EndpointSlices(), Nodes: client.Nodes(),
 		Driver: driver, Log: log.WithField("part", "services"),

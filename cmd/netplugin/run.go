@@ -51,7 +51,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		return err
 	}
 	ovs := ovsd.Config{
-		ControlPorts: reach.closed, TunnelPorts: reach.tunnels,
+		ControlPorts: reach.closed, TunnelPorts: reach.tunnels, Sources: o.sources(apiServer),
 		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort),
 		ConnectionRate: uint32(o.connectionRate), ConnectionLimit: uint32(o.connectionLimit),
 		Uplinks: o.uplinks, Takeover: o.takeover, AllowSpoofing: o.allowSpoofing, EndpointPolicies: o.guards(), Log: log.WithField("part", "ovs"),

@@ -7,8 +7,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/contiv/netplugin/drivers"
@@ -17,39 +17,40 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Driver implements drivers.Driver. The zero value is not ready; use New.
+// Driver implements drivers.Driver, drivers.Ports and drivers.Inspector. The zero value
+// is not ready; use New.
 type Driver struct {
-	mu        sync.Mutex
-	global    drivers.Global
-	networks  map[string]drivers.Network
-	endpoints map[string]drivers.Endpoint
-	rules     map[string]drivers.Rule
-	services  map[string]drivers.Service
-	sets      map[string]drivers.PolicyRuleSet
-	guards    map[string]drivers.EndpointPolicy
-	speaker   *bgp.Config
-	attached  map[string]drivers.Attachment
-	complete  bool
-	next      int
-	changed   chan struct{}
-	fail      error
-	stuck     error
-	unwell    error
+	mu       sync.Mutex
+	objects  map[drivers.Key]drivers.Object
+	synced   map[drivers.Source]bool
+	attached map[string]drivers.Attachment
+	next     int
+	changed  chan struct{}
+	fail     error // of Attach
+	stuck    error // of Detach
+	unwell   error
+	netns    func(path string) bool // whether there is such a namespace; nil: always
 }
 
-var _ drivers.Driver = (*Driver)(nil)
+var (
+	_ drivers.Driver    = (*Driver)(nil)
+	_ drivers.Ports     = (*Driver)(nil)
+	_ drivers.Inspector = (*Driver)(nil)
+)
 
 // New makes a driver that has nothing.
 func New() *Driver {
 	return &Driver{
-		networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		rules: map[string]drivers.Rule{}, services: map[string]drivers.Service{},
-		sets: map[string]drivers.PolicyRuleSet{}, guards: map[string]drivers.EndpointPolicy{}, attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
+		objects: map[drivers.Key]drivers.Object{}, synced: map[drivers.Source]bool{},
+		attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
 	}
 }
 
 // FailAttach makes Attach fail with err until it is called with nil.
 func (d *Driver) FailAttach(err error) { d.with(func() { d.fail = err }) }
+
+// Netns has Attach fail for network namespaces that do not exist.
+func (d *Driver) Netns(exists func(path string) bool) { d.with(func() { d.netns = exists }) }
 
 // FailDetach makes Detach fail with err until it is called with nil.
 func (d *Driver) FailDetach(err error) { d.with(func() { d.stuck = err }) }
@@ -71,94 +72,40 @@ func (d *Driver) Run(ctx context.Context) error {
 	return nil
 }
 
-// SetGlobal implements drivers.Driver.
-func (d *Driver) SetGlobal(g drivers.Global) { d.with(func() { d.global = g }) }
+// Apply implements drivers.Driver.
+func (d *Driver) Apply(o drivers.Object) { d.with(func() { d.objects[o.Key()] = o }) }
 
-// SetNetwork implements drivers.Driver.
-func (d *Driver) SetNetwork(n drivers.Network) { d.with(func() { d.networks[n.ID] = n }) }
+// Delete implements drivers.Driver.
+func (d *Driver) Delete(k drivers.Kind, id string) {
+	d.with(func() { delete(d.objects, drivers.Key{Kind: k, ID: id}) })
+}
 
-// RemoveNetwork implements drivers.Driver.
-func (d *Driver) RemoveNetwork(id string) { d.with(func() { delete(d.networks, id) }) }
+// Synced implements drivers.Driver: there is no predecessor, it is only noted.
+func (d *Driver) Synced(s drivers.Source) { d.with(func() { d.synced[s] = true }) }
 
-// SetEndpoint implements drivers.Driver.
-func (d *Driver) SetEndpoint(e drivers.Endpoint) { d.with(func() { d.endpoints[e.ID] = e }) }
-
-// RemoveEndpoint implements drivers.Driver.
-func (d *Driver) RemoveEndpoint(id string) { d.with(func() { delete(d.endpoints, id) }) }
-
-// SetRule implements drivers.Driver.
-func (d *Driver) SetRule(r drivers.Rule) { d.with(func() { d.rules[r.ID] = r }) }
-
-// RemoveRule implements drivers.Driver.
-func (d *Driver) RemoveRule(id string) { d.with(func() { delete(d.rules, id) }) }
-
-// SetService implements drivers.Driver.
-func (d *Driver) SetService(s drivers.Service) { d.with(func() { d.services[s.ID] = s }) }
-
-// RemoveService implements drivers.Driver.
-func (d *Driver) RemoveService(id string) { d.with(func() { delete(d.services, id) }) }
-
-// RuleHits implements drivers.Driver: nothing is judged in memory.
+// RuleHits implements drivers.Inspector: nothing is judged in memory.
 func (d *Driver) RuleHits(context.Context) (map[string]drivers.Hits, error) { return nil, nil }
 
-// SetPolicyRuleSet implements drivers.Driver.
-func (d *Driver) SetPolicyRuleSet(s drivers.PolicyRuleSet) { d.with(func() { d.sets[s.ID] = s }) }
-
-// RemovePolicyRuleSet implements drivers.Driver.
-func (d *Driver) RemovePolicyRuleSet(id string) { d.with(func() { delete(d.sets, id) }) }
-
-// SetEndpointPolicy implements drivers.Driver.
-func (d *Driver) SetEndpointPolicy(g drivers.EndpointPolicy) {
-	d.with(func() { d.guards[g.EndpointID] = g })
-}
-
-// RemoveEndpointPolicy implements drivers.Driver.
-func (d *Driver) RemoveEndpointPolicy(endpointID string) {
-	d.with(func() { delete(d.guards, endpointID) })
-}
-
-// KeepServices implements drivers.Driver: there is no predecessor.
-func (d *Driver) KeepServices() {}
-
-// ReleaseServices implements drivers.Driver.
-func (d *Driver) ReleaseServices() {}
-
-// KeepEndpointPolicies implements drivers.Driver: there is no predecessor.
-func (d *Driver) KeepEndpointPolicies() {}
-
-// ReleaseEndpointPolicies implements drivers.Driver.
-func (d *Driver) ReleaseEndpointPolicies() {}
-
-// ReachCluster implements drivers.Driver: there is no host.
-func (d *Driver) ReachCluster([]netip.Prefix) {}
-
-// ServiceCounts implements drivers.Driver: nothing is exchanged in memory.
+// ServiceCounts implements drivers.Inspector: nothing is exchanged in memory.
 func (d *Driver) ServiceCounts(context.Context) ([]drivers.ServiceCount, error) { return nil, nil }
 
-// SetSpeaker implements drivers.Driver.
-func (d *Driver) SetSpeaker(c *bgp.Config) { d.with(func() { d.speaker = c }) }
-
-// InspectBGP implements drivers.Driver: a speaker whose neighbours do not answer.
+// InspectBGP implements drivers.Inspector: no session ever comes up.
 func (d *Driver) InspectBGP(context.Context) (bgp.State, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.speaker == nil {
+	speaker := d.State().Speaker
+	if speaker == nil {
 		return bgp.State{}, errs.New(errs.Unavailable, "no BGP speaker is configured for this host")
 	}
 	var p bgp.State
-	for _, n := range d.speaker.Neighbors {
+	for _, n := range speaker.Neighbors {
 		p.Peers = append(p.Peers, bgp.Peer{
-			Config: bgp.PeerConfig{NeighborAddress: n.Addr.String(), PeerAs: n.AS, LocalAs: d.speaker.AS},
+			Config: bgp.PeerConfig{NeighborAddress: n.Addr.String(), PeerAs: n.AS, LocalAs: speaker.AS},
 			State:  bgp.PeerState{SessionState: "active", AdminState: "ADMIN_STATE_UP"},
 		})
 	}
 	return p, nil
 }
 
-// Complete implements drivers.Driver.
-func (d *Driver) Complete() { d.with(func() { d.complete = true }) }
-
-// Attach implements drivers.Driver.
+// Attach implements drivers.Ports.
 func (d *Driver) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, _ uint16) (drivers.Port, error) {
 	var err error
 	d.with(func() {
@@ -169,6 +116,9 @@ func (d *Driver) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, 
 			a = have
 			return
 		}
+		if err = d.refuse(a); err != nil {
+			return
+		}
 		d.next++
 		a.Port = drivers.Port{Name: fmt.Sprintf("vport%d", d.next), OVSName: fmt.Sprintf("vvport%d", d.next), MTU: 1450}
 		d.attached[a.EndpointID] = a
@@ -176,7 +126,52 @@ func (d *Driver) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, 
 	return a.Port, err
 }
 
-// Detach implements drivers.Driver.
+// refuse says why a container cannot have an interface: there is no such namespace, or
+// it has one of that name. The caller holds mu.
+func (d *Driver) refuse(a drivers.Attachment) error {
+	if a.Netns == "" {
+		return nil
+	}
+	if d.netns != nil && !d.netns(a.Netns) {
+		return errs.New(errs.NotFound, "network namespace %s does not exist", a.Netns)
+	}
+	for _, o := range d.attached {
+		if o.Netns == a.Netns && o.IfName == a.IfName {
+			return errs.New(errs.Exists, "the container already has an interface %s", a.IfName)
+		}
+	}
+	return nil
+}
+
+// LinkExists reports whether a container would have an interface.
+func (d *Driver) LinkExists(netns, name string) bool {
+	return slices.ContainsFunc(d.Attachments(), func(a drivers.Attachment) bool { return a.Netns == netns && a.IfName == name })
+}
+
+// Flows stands for what the switch has for an encapsulation: a line for each network, and
+// for each endpoint and endpoint policy in one.
+func (d *Driver) Flows(encap ofnet.Encap) string {
+	st := d.State()
+	var lines []string
+	for id, n := range st.Networks {
+		if n.Encap == encap {
+			lines = append(lines, "network "+id)
+		}
+	}
+	for id, e := range st.Endpoints {
+		if e.Network.Encap != encap {
+			continue
+		}
+		lines = append(lines, "endpoint "+id)
+		if _, ok := st.EndpointPolicies[id]; ok {
+			lines = append(lines, "policy of "+id)
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// Detach implements drivers.Ports.
 func (d *Driver) Detach(_ context.Context, endpointID string) error {
 	var err error
 	d.with(func() {
@@ -187,18 +182,18 @@ func (d *Driver) Detach(_ context.Context, endpointID string) error {
 	return err
 }
 
-// Attachments implements drivers.Driver.
+// Attachments implements drivers.Ports.
 func (d *Driver) Attachments() []drivers.Attachment {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Values(d.attached))
 }
 
-// Realised implements drivers.Driver.
+// Realised implements drivers.Ports.
 func (d *Driver) Realised(ctx context.Context, endpointID string) error {
 	for {
 		d.mu.Lock()
-		_, declared := d.endpoints[endpointID]
+		_, declared := d.objects[drivers.Key{Kind: drivers.KindEndpoint, ID: endpointID}]
 		_, attached := d.attached[endpointID]
 		changed := d.changed
 		d.mu.Unlock()
@@ -213,17 +208,17 @@ func (d *Driver) Realised(ctx context.Context, endpointID string) error {
 	}
 }
 
-// Ready implements drivers.Driver.
+// Ready implements drivers.Inspector.
 func (d *Driver) Ready() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.global.FwdMode == "" {
+	if _, known := d.objects[drivers.Key{Kind: drivers.KindGlobal}]; !known {
 		return errs.New(errs.Unavailable, "waiting for the global settings")
 	}
 	return d.unwell
 }
 
-// Flushed implements drivers.Driver.
+// Flushed implements drivers.Inspector.
 func (d *Driver) Flushed(ctx context.Context) error {
 	for {
 		d.mu.Lock()
@@ -241,14 +236,14 @@ func (d *Driver) Flushed(ctx context.Context) error {
 	}
 }
 
-// Summary implements drivers.Driver: an endpoint stands for a flow.
+// Summary implements drivers.Inspector: an endpoint stands for a flow.
 func (d *Driver) Summary() drivers.Summary {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return drivers.Summary{Flows: len(d.endpoints)}
+	return drivers.Summary{Flows: len(ofKind[drivers.Endpoint](d.objects, drivers.KindEndpoint))}
 }
 
-// Inspect implements drivers.Driver.
+// Inspect implements drivers.Inspector.
 func (d *Driver) Inspect() map[string]any {
 	return map[string]any{"vlan": struct{}{}, "vxlan": d.State()}
 }
@@ -260,15 +255,39 @@ type State struct {
 	Endpoints        map[string]drivers.Endpoint
 	Rules            map[string]drivers.Rule
 	Services         map[string]drivers.Service
-	PolicyRuleSets   map[string]drivers.PolicyRuleSet
+	RuleSets         map[string]drivers.PolicyRuleSet
 	EndpointPolicies map[string]drivers.EndpointPolicy
-	Speaker          *bgp.Config
-	Complete         bool
+	Speaker          *drivers.Speaker // nil: none
+	Synced           map[drivers.Source]bool
 }
 
 // State returns a copy of what has been declared.
 func (d *Driver) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return State{Global: d.global, Networks: maps.Clone(d.networks), Endpoints: maps.Clone(d.endpoints), Rules: maps.Clone(d.rules), Services: maps.Clone(d.services), PolicyRuleSets: maps.Clone(d.sets), EndpointPolicies: maps.Clone(d.guards), Speaker: d.speaker, Complete: d.complete}
+	st := State{
+		Global:           ofKind[drivers.Global](d.objects, drivers.KindGlobal)[""],
+		Networks:         ofKind[drivers.Network](d.objects, drivers.KindNetwork),
+		Endpoints:        ofKind[drivers.Endpoint](d.objects, drivers.KindEndpoint),
+		Rules:            ofKind[drivers.Rule](d.objects, drivers.KindRule),
+		Services:         ofKind[drivers.Service](d.objects, drivers.KindService),
+		RuleSets:         ofKind[drivers.PolicyRuleSet](d.objects, drivers.KindPolicyRuleSet),
+		EndpointPolicies: ofKind[drivers.EndpointPolicy](d.objects, drivers.KindEndpointPolicy),
+		Synced:           maps.Clone(d.synced),
+	}
+	if s, ok := d.objects[drivers.Key{Kind: drivers.KindSpeaker}].(drivers.Speaker); ok {
+		st.Speaker = &s
+	}
+	return st
+}
+
+// ofKind lists the objects of a kind by id.
+func ofKind[T drivers.Object](objects map[drivers.Key]drivers.Object, k drivers.Kind) map[string]T {
+	out := map[string]T{}
+	for key, o := range objects {
+		if v, ok := o.(T); ok && key.Kind == k {
+			out[key.ID] = v
+		}
+	}
+	return out
 }

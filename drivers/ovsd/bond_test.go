@@ -33,8 +33,8 @@ func TestInsideBond(t *testing.T) {
 	cfg.Uplinks = []string{"up1", "up2"}
 	d, stop := runDriver(t, cfg)
 	defer stop()
-	d.SetGlobal(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
-	d.Complete()
+	d.Apply(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
+	d.Synced(drivers.SourceStore)
 	ready(t, d)
 	down := func(want ...bool) {
 		t.Helper()

@@ -54,8 +54,8 @@ func TestInsideDatapathID(t *testing.T) {
 	for _, uplinks := range [][]string{nil, {"up1"}, nil} {
 		cfg.Uplinks = uplinks
 		d, stop := runDriver(t, cfg)
-		d.SetGlobal(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
-		d.Complete()
+		d.Apply(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
+		d.Synced(drivers.SourceStore)
 		ready(t, d)
 		eventually(t, func() bool {
 			return len(d.uplinkPorts()) == len(uplinks) && id(d) == datapathID(cfg.HostLabel, VLANBridge)
@@ -100,14 +100,14 @@ func TestInsideTunnelPort(t *testing.T) {
 		cfg := testConfig(dir)
 		cfg.VTEP = netip.MustParseAddr(vtep)
 		d, stop := runDriver(t, cfg)
-		d.SetGlobal(contract.Global)
-		d.SetNetwork(contract.Network)
+		d.Apply(contract.Global)
+		d.Apply(contract.Network)
 		for i, host := range []string{"10.1.11.1", "10.11.1.2", "2001:db8:60::2"} {
 			ep := contract.Endpoint(i + 1)
 			ep.Local, ep.VTEP = false, netip.MustParseAddr(host)
-			d.SetEndpoint(ep)
+			d.Apply(ep)
 		}
-		d.Complete()
+		d.Synced(drivers.SourceStore)
 		ready(t, d)
 		want := map[string]string{"remote_ip": "flow", "key": "flow", "tos": "inherit", "dst_port": "4789"}
 		if local != "" {

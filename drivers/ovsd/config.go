@@ -75,6 +75,8 @@ type Config struct {
 	ConnectionRate, ConnectionLimit uint32
 	// EndpointPolicies makes room for guards; without it they are not heeded.
 	EndpointPolicies bool
+	// Sources declare objects besides the store, and say when they are synced.
+	Sources []drivers.Source
 	// NameServer is given what containers ask name servers; nil: they ask whom they will.
 	NameServer drivers.NameServer
 	DNSRate    uint32 // queries per second of a container by UDP; 1000 when 0

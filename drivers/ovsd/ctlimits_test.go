@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
 )
@@ -19,12 +20,12 @@ func TestInsideConnectionLimits(t *testing.T) {
 	cfg := testConfig(dir)
 	cfg.ConnectionLimit = 1234
 	d, stop := runDriver(t, cfg)
-	d.SetGlobal(contract.Global)
-	d.SetNetwork(contract.Network)
+	d.Apply(contract.Global)
+	d.Apply(contract.Network)
 	other := contract.Network
 	other.ID, other.Tenant, other.Tag, other.VNI = "net1.other", "other", 99, 10099
-	d.SetNetwork(other)
-	d.Complete()
+	d.Apply(other)
+	d.Synced(drivers.SourceStore)
 	ready(t, d)
 	zones := d.ctZones()
 	if len(zones) < 6 {

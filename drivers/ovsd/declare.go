@@ -5,8 +5,8 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// SetGlobal chooses the pipelines.
-func (d *Driver) SetGlobal(g drivers.Global) {
+// setGlobal chooses the pipelines.
+func (d *Driver) setGlobal(g drivers.Global) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.global == g {
@@ -17,8 +17,8 @@ func (d *Driver) SetGlobal(g drivers.Global) {
 	d.wantRepair() // the mode has a say in what the uplinks carry
 }
 
-// SetNetwork declares a network.
-func (d *Driver) SetNetwork(n drivers.Network) {
+// setNetwork declares a network.
+func (d *Driver) setNetwork(n drivers.Network) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old := d.networks[n.ID]
@@ -46,8 +46,8 @@ func (d *Driver) leaveBridge(encap ofnet.Encap, owners ...string) {
 	}
 }
 
-// RemoveNetwork takes a declaration back.
-func (d *Driver) RemoveNetwork(id string) {
+// removeNetwork takes a declaration back.
+func (d *Driver) removeNetwork(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	gone := d.networks[id]
@@ -61,8 +61,8 @@ func (d *Driver) RemoveNetwork(id string) {
 	d.host.Kick()
 }
 
-// SetEndpoint declares an endpoint of this or another host.
-func (d *Driver) SetEndpoint(e drivers.Endpoint) {
+// setEndpoint declares an endpoint of this or another host.
+func (d *Driver) setEndpoint(e drivers.Endpoint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old := d.endpoints[e.ID]
@@ -86,8 +86,8 @@ func (d *Driver) SetEndpoint(e drivers.Endpoint) {
 	d.broadcast()
 }
 
-// RemoveEndpoint takes a declaration back. The port of a local endpoint stays until Detach.
-func (d *Driver) RemoveEndpoint(id string) {
+// removeEndpoint takes a declaration back. The port of a local endpoint stays until Detach.
+func (d *Driver) removeEndpoint(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	infra := d.endpoints[id].Network.Infra
@@ -110,8 +110,8 @@ func (d *Driver) RemoveEndpoint(id string) {
 	d.broadcast()
 }
 
-// Complete allows the switches to sweep what nobody declared.
-func (d *Driver) Complete() {
+// storeSynced allows the switches to sweep what nobody declared.
+func (d *Driver) storeSynced() {
 	d.mu.Lock()
 	d.complete = true
 	d.refreshPolicies()

@@ -55,10 +55,10 @@ func TestInsideDNS(t *testing.T) {
 					d, _ := runDriver(t, cfg)
 					global := contract.Global
 					global.FwdMode = mode
-					d.SetGlobal(global)
-					d.SetNetwork(blue)
-					d.SetNetwork(red)
-					d.Complete()
+					d.Apply(global)
+					d.Apply(blue)
+					d.Apply(red)
+					d.Synced(drivers.SourceStore)
 					client, other := newContainerIn(t, d, 1, blue), newContainerIn(t, d, 2, blue)
 					twin := newContainerIn(t, d, 1, red)
 					for _, server := range servers {
@@ -102,9 +102,9 @@ func TestInsideDNSRate(t *testing.T) {
 	cfg := testConfig(dir)
 	cfg.NameServer, cfg.DNSRate = asked, rate
 	d, _ := runDriver(t, cfg)
-	d.SetGlobal(contract.Global)
-	d.SetNetwork(contract.Network)
-	d.Complete()
+	d.Apply(contract.Global)
+	d.Apply(contract.Network)
+	d.Synced(drivers.SourceStore)
 	client, server := newContainer(t, d, 1), contract.Network.Gateway4
 	client.way(t, server)
 	begin := time.Now()

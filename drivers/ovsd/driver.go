@@ -87,7 +87,11 @@ type side struct {
 
 func (s *side) mtu() int { return int(s.mtuNow.Load()) }
 
-var _ drivers.Driver = (*Driver)(nil)
+var (
+	_ drivers.Driver    = (*Driver)(nil)
+	_ drivers.Ports     = (*Driver)(nil)
+	_ drivers.Inspector = (*Driver)(nil)
+)
 
 // New makes a driver. It does nothing before Run.
 func New(cfg Config) (*Driver, error) {
@@ -106,6 +110,7 @@ func New(cfg Config) (*Driver, error) {
 	d.db = ovsdb.New(ovsdb.Config{Target: cfg.OVSDB, Monitor: monitored(), OnChange: d.onChange, Log: cfg.Log})
 	d.addSide(ofnet.VXLAN, VXLANBridge)
 	d.addSide(ofnet.VLAN, VLANBridge)
+	d.holdStale()
 	return d, nil
 }
 

@@ -63,8 +63,10 @@ func TestInsideContract(t *testing.T) {
 		return
 	}
 	contract.Run(t, contract.Env{
-		New: func(t *testing.T) drivers.Driver {
-			d, err := New(testConfig(dir))
+		New: func(t *testing.T, sources ...drivers.Source) contract.Driver {
+			cfg := testConfig(dir)
+			cfg.Sources = sources
+			d, err := New(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,15 +118,15 @@ func TestInsideRestart(t *testing.T) {
 		if redFirst {
 			slices.Reverse(networks)
 		}
-		d.SetGlobal(contract.Global)
+		d.Apply(contract.Global)
 		for _, n := range networks {
-			d.SetNetwork(n)
+			d.Apply(n)
 		}
-		d.SetEndpoint(contract.Endpoint(1))
+		d.Apply(contract.Endpoint(1))
 		red := contract.Endpoint(2)
 		red.ID, red.Network, red.Local, red.VTEP = "net1.red-c2", other, false, netip.MustParseAddr("192.168.60.11")
-		d.SetEndpoint(red)
-		d.Complete()
+		d.Apply(red)
+		d.Synced(drivers.SourceStore)
 	}
 	declare(first, false)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -172,9 +174,9 @@ func TestInsideBridgeRemoved(t *testing.T) {
 	cfg.NameServer = oracle{}
 	d, stop := runDriver(t, cfg)
 	defer stop()
-	d.SetGlobal(contract.Global)
-	d.SetNetwork(contract.Network)
-	d.Complete()
+	d.Apply(contract.Global)
+	d.Apply(contract.Network)
+	d.Synced(drivers.SourceStore)
 	ready(t, d)
 	if out, err := exec.CommandContext(t.Context(), "ovs-vsctl", "--db=unix:"+dir+"/db.sock", "del-br", VXLANBridge).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
@@ -195,9 +197,9 @@ func TestInsideCleanup(t *testing.T) {
 	cfg := testConfig(dir)
 	cfg.NameServer = oracle{}
 	d, stop := runDriver(t, cfg)
-	d.SetGlobal(contract.Global)
-	d.SetNetwork(contract.Network)
-	d.Complete()
+	d.Apply(contract.Global)
+	d.Apply(contract.Network)
+	d.Synced(drivers.SourceStore)
 	ready(t, d)
 	eventually(t, func() bool { return d.HostReady() == nil })
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -291,8 +293,8 @@ func TestInsideUplinks(t *testing.T) {
 	} {
 		cfg.Uplinks = c.uplinks
 		d, stop := runDriver(t, cfg)
-		d.SetGlobal(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
-		d.Complete()
+		d.Apply(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
+		d.Synced(drivers.SourceStore)
 		ready(t, d)
 		eventually(t, func() bool { return slices.Equal(members(d), c.want) })
 		stop()

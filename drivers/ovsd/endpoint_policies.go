@@ -82,8 +82,8 @@ func (g *guards) place(id, tenant string) (turned []string) {
 	return turned
 }
 
-// SetPolicyRuleSet declares a set.
-func (d *Driver) SetPolicyRuleSet(s drivers.PolicyRuleSet) {
+// setPolicyRuleSet declares a set.
+func (d *Driver) setPolicyRuleSet(s drivers.PolicyRuleSet) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if old, ok := d.guards.sets[s.ID]; ok && old.Equal(s) {
@@ -93,8 +93,8 @@ func (d *Driver) SetPolicyRuleSet(s drivers.PolicyRuleSet) {
 	d.setChanged(s.ID)
 }
 
-// RemovePolicyRuleSet takes a declaration back: what refers to the set is allowed nothing.
-func (d *Driver) RemovePolicyRuleSet(id string) {
+// removePolicyRuleSet takes a declaration back: what refers to the set is allowed nothing.
+func (d *Driver) removePolicyRuleSet(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, ok := d.guards.sets[id]; ok {
@@ -103,8 +103,8 @@ func (d *Driver) RemovePolicyRuleSet(id string) {
 	}
 }
 
-// SetEndpointPolicy declares a guard.
-func (d *Driver) SetEndpointPolicy(g drivers.EndpointPolicy) {
+// setEndpointPolicy declares a guard.
+func (d *Driver) setEndpointPolicy(g drivers.EndpointPolicy) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if old, ok := d.guards.declared[g.EndpointID]; ok {
@@ -119,8 +119,8 @@ func (d *Driver) SetEndpointPolicy(g drivers.EndpointPolicy) {
 	d.endpointPolicyChanged(g.EndpointID)
 }
 
-// RemoveEndpointPolicy takes a declaration back.
-func (d *Driver) RemoveEndpointPolicy(endpointID string) {
+// removeEndpointPolicy takes a declaration back.
+func (d *Driver) removeEndpointPolicy(endpointID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, ok := d.guards.declared[endpointID]
@@ -130,20 +130,6 @@ func (d *Driver) RemoveEndpointPolicy(endpointID string) {
 	delete(d.guards.declared, endpointID)
 	d.endpointPolicyChanged(endpointID)
 	d.forgetSets(old)
-}
-
-// KeepEndpointPolicies implements drivers.Driver.
-func (d *Driver) KeepEndpointPolicies() {
-	for _, s := range d.sides {
-		s.sw.HoldEndpointPolicies()
-	}
-}
-
-// ReleaseEndpointPolicies implements drivers.Driver.
-func (d *Driver) ReleaseEndpointPolicies() {
-	for _, s := range d.sides {
-		s.sw.ReleaseEndpointPolicies()
-	}
 }
 
 // endpointPolicyChanged renews what follows from the guard of an endpoint. The caller holds mu.

@@ -16,11 +16,11 @@ import (
 func endpointPolicyTraffic(t *testing.T, d *Driver, client, server container) {
 	const brief, long = 200 * time.Millisecond, 20 * time.Second
 	allow := func(id string, out bool, allows ...ofnet.Allow) {
-		d.SetPolicyRuleSet(drivers.PolicyRuleSet{ID: id, Out: out, Allows: allows})
+		d.Apply(drivers.PolicyRuleSet{ID: id, Out: out, Allows: allows})
 	}
 	hold := func(c container, in, out string) {
 		t.Helper()
-		d.SetEndpointPolicy(drivers.EndpointPolicy{EndpointID: c.ep.ID, In: in, Out: out})
+		d.Apply(drivers.EndpointPolicy{EndpointID: c.ep.ID, In: in, Out: out})
 		ready(t, d)
 	}
 	lives := func(when string, conn net.Conn) {
@@ -59,10 +59,10 @@ func endpointPolicyTraffic(t *testing.T, d *Driver, client, server container) {
 	ready(t, d)
 	ends(conn)
 	for _, c := range []container{client, server} {
-		d.RemoveEndpointPolicy(c.ep.ID)
+		d.Delete(drivers.KindEndpointPolicy, c.ep.ID)
 	}
 	for _, id := range []string{"none-in", "none-out", "web-in", "other-in"} {
-		d.RemovePolicyRuleSet(id)
+		d.Delete(drivers.KindPolicyRuleSet, id)
 	}
 	ready(t, d)
 	lives("all guards are gone", conn)
@@ -83,12 +83,13 @@ func TestInsideEndpointPoliciesOutliveTheAgent(t *testing.T) {
 	ep := contract.Endpoint(1)
 	netns := netxtest.Namespace(t)
 	begin := func() (*Driver, func()) {
-		d, stop := runDriver(t, testConfig(dir))
-		d.KeepEndpointPolicies()
-		d.SetGlobal(contract.Global)
-		d.SetNetwork(contract.Network)
-		d.SetEndpoint(ep)
-		d.Complete()
+		cfg := testConfig(dir)
+		cfg.Sources = []drivers.Source{drivers.SourcePolicies}
+		d, stop := runDriver(t, cfg)
+		d.Apply(contract.Global)
+		d.Apply(contract.Network)
+		d.Apply(ep)
+		d.Synced(drivers.SourceStore)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if _, err := d.Attach(ctx, drivers.Attachment{EndpointID: ep.ID, ContainerID: "c1", IfName: "eth0", Netns: netns}, ofnet.VXLAN, 1); err != nil {
@@ -98,9 +99,9 @@ func TestInsideEndpointPoliciesOutliveTheAgent(t *testing.T) {
 	}
 	hold := func(d *Driver) {
 		t.Helper()
-		d.SetPolicyRuleSet(drivers.PolicyRuleSet{ID: "in", Allows: []ofnet.Allow{{Ports: []ofnet.PortRange{{Proto: 6, Low: 80, High: 80}}}}})
-		d.SetEndpointPolicy(drivers.EndpointPolicy{EndpointID: ep.ID, In: "in", Out: "out"})
-		d.ReleaseEndpointPolicies()
+		d.Apply(drivers.PolicyRuleSet{ID: "in", Allows: []ofnet.Allow{{Ports: []ofnet.PortRange{{Proto: 6, Low: 80, High: 80}}}}})
+		d.Apply(drivers.EndpointPolicy{EndpointID: ep.ID, In: "in", Out: "out"})
+		d.Synced(drivers.SourcePolicies)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if err := d.Realised(ctx, ep.ID); err != nil {

@@ -16,7 +16,7 @@ func TestInspectRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.SetRule(drivers.Rule{Tenant: "default", Rule: ofnet.Rule{
+	d.Apply(drivers.Rule{Tenant: "default", Rule: ofnet.Rule{
 		ID: "r1", Priority: 7, SrcGroup: 1, DstGroup: 2, Src: netip.MustParsePrefix("10.1.0.0/16"), Dst: netip.MustParsePrefix("10.2.0.1/32"),
 		Proto: 6, DstPort: 80, Flags: "syn,!ack", Deny: true,
 	}})

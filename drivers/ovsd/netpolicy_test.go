@@ -55,9 +55,9 @@ func TestInsideNetworkPolicies(t *testing.T) {
 			d, _ := runDriver(t, testConfig(dir))
 			global := contract.Global
 			global.FwdMode = mode
-			d.SetGlobal(global)
-			d.SetNetwork(contract.Network)
-			d.Complete()
+			d.Apply(global)
+			d.Apply(contract.Network)
+			d.Synced(drivers.SourceStore)
 			p := &policed{
 				t: t, pods: kubetest.NewFakeControllerSource(), namespaces: kubetest.NewFakeControllerSource(), policies: kubetest.NewFakeControllerSource(),
 				containers: map[string]container{},
@@ -102,7 +102,7 @@ func (p *policed) run(d podDriver) {
 			p.t.Error(err)
 		}
 		for id := range d.pods {
-			d.RemoveEndpointPolicy(id)
+			d.Delete(drivers.KindEndpointPolicy, id)
 		}
 	})
 	for name := range p.containers {

@@ -9,8 +9,8 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// SetRule declares a rule.
-func (d *Driver) SetRule(r drivers.Rule) {
+// setRule declares a rule.
+func (d *Driver) setRule(r drivers.Rule) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old, had := d.rules[r.ID]
@@ -35,8 +35,8 @@ func (d *Driver) SetRule(r drivers.Rule) {
 	}
 }
 
-// RemoveRule takes a declaration back.
-func (d *Driver) RemoveRule(id string) {
+// removeRule takes a declaration back.
+func (d *Driver) removeRule(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r, ok := d.rules[id]

@@ -47,14 +47,14 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 	global := contract.Global
 	global.FwdMode = mode
 	declare := func(d *Driver) {
-		d.SetEndpoint(remote)
+		d.Apply(remote)
 		for _, r := range rules {
-			d.SetRule(r)
+			d.Apply(r)
 		}
-		d.SetNetwork(contract.Network)
-		d.SetGlobal(global)
-		d.SetEndpoint(local)
-		d.Complete()
+		d.Apply(contract.Network)
+		d.Apply(global)
+		d.Apply(local)
+		d.Synced(drivers.SourceStore)
 	}
 	first, stop := runDriver(t, testConfig(dir))
 	declare(first)
@@ -102,14 +102,14 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 	other := global
 	other.FwdMode = map[string]string{"routing": "bridge", "bridge": "routing"}[mode]
 	for _, g := range []drivers.Global{other, global} {
-		second.SetGlobal(g)
+		second.Apply(g)
 		ready(t, second)
 	}
 	if after := wanted(sw); !slices.Equal(before, after) || sw.Status().Groups != st.Groups || sw.Status().Actual != len(after) {
 		t.Errorf("before changing the mode:\n%s\nafter changing it back, with %+v:\n%s", strings.Join(before, "\n"), sw.Status(), strings.Join(after, "\n"))
 	}
 	for _, r := range rules {
-		second.RemoveRule(r.ID)
+		second.Delete(drivers.KindRule, r.ID)
 	}
 	ready(t, second)
 	if tracked() != 0 {
@@ -121,7 +121,7 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 	if err := second.Detach(ctx, local.ID); err != nil {
 		t.Fatal(err)
 	}
-	second.RemoveEndpoint(local.ID)
+	second.Delete(drivers.KindEndpoint, local.ID)
 	ready(t, second)
 	if st := sw.Status(); st.Groups != 0 {
 		t.Errorf("%d groups are left of a network without local endpoints", st.Groups)

@@ -10,8 +10,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// ReachCluster implements drivers.Driver.
-func (d *Driver) ReachCluster(services []netip.Prefix) {
+func (d *Driver) reachCluster(services []netip.Prefix) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.reach.cluster, d.reach.services = true, slices.Clone(services)

@@ -60,8 +60,7 @@ func (r *router) wake() {
 	}
 }
 
-// SetSpeaker declares the BGP speaker of this host; nil for none.
-func (d *Driver) SetSpeaker(c *bgp.Config) {
+func (d *Driver) setSpeaker(c *bgp.Config) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.router.wanted = c

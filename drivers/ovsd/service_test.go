@@ -139,11 +139,11 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 	names := []string{server.ep.IPv4.String(), other.ep.IPv4.String()}
 	declare := func(t *testing.T, s drivers.Service) {
 		t.Helper()
-		d.SetService(s)
+		d.Apply(s)
 		ready(t, d)
 		renewed(t) // a connection begun by the old flows could be led nowhere
 	}
-	t.Cleanup(func() { d.RemoveService("web:default") })
+	t.Cleanup(func() { d.Delete(drivers.KindService, "web:default") })
 	tcp4 := vipPorts()["tcp"][0]
 
 	t.Run("spread over providers", func(t *testing.T) {
@@ -254,7 +254,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		}
 	})
 	t.Run("gone", func(t *testing.T) {
-		d.RemoveService("web:default")
+		d.Delete(drivers.KindService, "web:default")
 		ready(t, d)
 		counts, err := d.ServiceCounts(t.Context())
 		if err != nil || len(counts) != 0 {
@@ -294,7 +294,7 @@ func askOn(t *testing.T, d *Driver, client, server, other container) {
 	defer func() { close(stop); <-stopped }()
 	for i := range 6 {
 		left := []container{server, other}[i%2]
-		d.SetService(webOf(left))
+		d.Apply(webOf(left))
 		ready(t, d)
 		eventually(t, func() bool {
 			buf := make([]byte, 100)
@@ -327,7 +327,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 		t.Cleanup(func() { found.Close() })
 		return found
 	}
-	d.SetService(webOf(server, other))
+	d.Apply(webOf(server, other))
 	ready(t, d)
 	var steady []net.Conn
 	for range 5 {
@@ -335,7 +335,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	}
 	for range 10 {
 		for _, s := range []drivers.Service{webOf(server), webOf(other, server)} {
-			d.SetService(s)
+			d.Apply(s)
 			ready(t, d)
 			for _, conn := range steady {
 				if name, err := ask(conn, patience); err != nil || name != server.ep.IPv4.String() {
@@ -352,7 +352,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 			p.Draining = p.Addr.Addr() == other.ep.IPv4 || p.Addr.Addr() == other.ep.IPv6
 		}
 	}
-	d.SetService(draining)
+	d.Apply(draining)
 	ready(t, d)
 	eventually(t, func() bool { // new ones go elsewhere
 		for range 20 {
@@ -365,7 +365,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	if name, err := ask(ending, patience); err != nil || name != other.ep.IPv4.String() {
 		t.Fatalf("a connection to a provider that takes no more broke: %s, %v", name, err)
 	}
-	d.SetService(webOf(server))
+	d.Apply(webOf(server))
 	ready(t, d)
 	eventually(t, func() bool {
 		_, err := ask(ending, patience)

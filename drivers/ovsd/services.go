@@ -53,8 +53,8 @@ func (s *services) number(id seatID, key uint32) uint32 {
 	return n
 }
 
-// SetService declares a service.
-func (d *Driver) SetService(s drivers.Service) {
+// setService declares a service.
+func (d *Driver) setService(s drivers.Service) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if old, ok := d.services.declared[s.ID]; ok && old.Equal(s) {
@@ -64,8 +64,8 @@ func (d *Driver) SetService(s drivers.Service) {
 	d.refreshService(s.ID)
 }
 
-// RemoveService takes a declaration back.
-func (d *Driver) RemoveService(id string) {
+// removeService takes a declaration back.
+func (d *Driver) removeService(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.services.declared, id)
@@ -83,20 +83,6 @@ func (d *Driver) tenantSeen(tenant string) {
 		if s.Tenant == "" {
 			d.refreshService(id)
 		}
-	}
-}
-
-// KeepServices implements drivers.Driver.
-func (d *Driver) KeepServices() {
-	for _, side := range d.sides {
-		side.sw.HoldServices()
-	}
-}
-
-// ReleaseServices implements drivers.Driver.
-func (d *Driver) ReleaseServices() {
-	for _, side := range d.sides {
-		side.sw.ReleaseServices()
 	}
 }
 

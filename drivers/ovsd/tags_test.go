@@ -23,14 +23,14 @@ func TestInsideGroupVLAN(t *testing.T) {
 	defer stop()
 	g := contract.Global
 	g.FwdMode = "bridge"
-	d.SetGlobal(g)
+	d.Apply(g)
 	n := contract.Network
 	n.ID, n.Encap, n.Tag, n.VNI = "office.default", ofnet.VLAN, 101, 0
-	d.SetNetwork(n)
+	d.Apply(n)
 	e := contract.Endpoint(7)
 	e.ID, e.Network = "office.default-c7", n
-	d.SetEndpoint(e)
-	d.Complete()
+	d.Apply(e)
+	d.Synced(drivers.SourceStore)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	port, err := d.Attach(ctx, drivers.Attachment{EndpointID: e.ID, ContainerID: "c7", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VLAN, n.Tag)
@@ -60,13 +60,13 @@ func TestInsideGroupVLAN(t *testing.T) {
 	}
 	expect("in the network's VLAN", 101, false)
 	e.Tag = 201
-	d.SetEndpoint(e)
+	d.Apply(e)
 	expect("in the group's", 201, true)
 	e.Tag = 0
-	d.SetEndpoint(e)
+	d.Apply(e)
 	expect("in the network's again", 101, false)
 	e.Tag = 201
-	d.SetEndpoint(e)
+	d.Apply(e)
 	if err := d.Detach(ctx, e.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestInsideGroupVLAN(t *testing.T) {
 	}
 	port = again
 	expect("attached with a known group", 201, true)
-	d.RemoveEndpoint(e.ID)
+	d.Delete(drivers.KindEndpoint, e.ID)
 	if leads("201") {
 		t.Error("the group's VLAN leads to the network although the endpoint is gone")
 	}

@@ -54,9 +54,9 @@ func TestInsideTakeover(t *testing.T) {
 	run := func(takeover bool, uplinks ...string) (*Driver, func()) {
 		cfg.Takeover, cfg.Uplinks = takeover, uplinks
 		d, stop := runDriver(t, cfg)
-		d.SetGlobal(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
-		d.SetNetwork(vlanNetwork(100, "a"))
-		d.Complete()
+		d.Apply(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
+		d.Apply(vlanNetwork(100, "a"))
+		d.Synced(drivers.SourceStore)
 		return d, stop
 	}
 	refused := func(d *Driver) {

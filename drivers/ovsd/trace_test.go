@@ -15,9 +15,9 @@ import (
 // to a service.
 func tracedTraffic(t *testing.T, d *Driver, client, server container) {
 	const denied = "default:web:default:p:default:p:7:inRx"
-	d.SetRule(drivers.Rule{Tenant: "default", Rule: ofnet.Rule{ID: denied, Priority: 9, DstGroup: server.ep.Group, Proto: 6, DstPort: 81, Deny: true}})
-	d.SetService(webOf(server))
-	t.Cleanup(func() { d.RemoveRule(denied); d.RemoveService("web:default") })
+	d.Apply(drivers.Rule{Tenant: "default", Rule: ofnet.Rule{ID: denied, Priority: 9, DstGroup: server.ep.Group, Proto: 6, DstPort: 81, Deny: true}})
+	d.Apply(webOf(server))
+	t.Cleanup(func() { d.Delete(drivers.KindRule, denied); d.Delete(drivers.KindService, "web:default") })
 	ready(t, d)
 	stranger := netip.MustParseAddr("10.1.1.99")
 	tcp := func(dst netip.Addr, port uint16) traceapi.Packet {

@@ -35,9 +35,9 @@ func TestInsideTraffic(t *testing.T) {
 			d, _ := runDriver(t, testConfig(dir)) // ends after the containers
 			global := contract.Global
 			global.FwdMode = mode
-			d.SetGlobal(global)
-			d.SetNetwork(contract.Network)
-			d.Complete()
+			d.Apply(global)
+			d.Apply(contract.Network)
+			d.Synced(drivers.SourceStore)
 			client, server := newContainer(t, d, 1), newContainer(t, d, 2)
 			t.Run("policy ends a connection, and lets it go on", func(t *testing.T) { policyTraffic(t, d, client, server) })
 			t.Run("guards end a connection, and let it go on", func(t *testing.T) { endpointPolicyTraffic(t, d, client, server) })
@@ -73,7 +73,7 @@ func newContainerIn(t *testing.T, d *Driver, i int, n drivers.Network) container
 	c.ep.ID = strings.Replace(c.ep.ID, contract.Network.ID, n.ID, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	d.SetEndpoint(c.ep)
+	d.Apply(c.ep)
 	if _, err := d.Attach(ctx, drivers.Attachment{EndpointID: c.ep.ID, ContainerID: "c", IfName: "eth0", Netns: c.netns}, ofnet.VXLAN, n.Tag); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func newContainerIn(t *testing.T, d *Driver, i int, n drivers.Network) container
 		if err := d.Detach(context.WithoutCancel(ctx), c.ep.ID); err != nil {
 			t.Error(err)
 		}
-		d.RemoveEndpoint(c.ep.ID)
+		d.Delete(drivers.KindEndpoint, c.ep.ID)
 	})
 	c.inside(t, func() error {
 		link, err := netlink.LinkByName("eth0")
@@ -181,23 +181,23 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 		t.Fatal("no traffic without rules")
 	}
 	rule := drivers.Rule{Tenant: "default", Rule: ofnet.Rule{ID: "default:other", Priority: 1, SrcGroup: client.ep.Group, Proto: 17, Deny: true}}
-	d.SetRule(rule)
+	d.Apply(rule)
 	ready(t, d)
 	if !exchanged(t, conn, long) {
 		t.Error("a connection that no rule denies ended")
 	}
 	rule.ID, rule.Priority, rule.Proto, rule.DstGroup, rule.Flags = "default:tcp", 2, 6, server.ep.Group, "syn,!ack"
-	d.SetRule(rule)
+	d.Apply(rule)
 	ready(t, d)
 	// The datapath has its own copy of flows, and renews it a moment later.
 	eventually(t, func() bool { return !exchanged(t, conn, brief) })
-	d.RemoveRule(rule.ID)
+	d.Delete(drivers.KindRule, rule.ID)
 	ready(t, d)
 	if !exchanged(t, conn, long) {
 		t.Error("a connection that is allowed again does not go on")
 	}
 	rule.Reject = true
-	d.SetRule(rule)
+	d.Apply(rule)
 	ready(t, d)
 	refused := func(err error) bool {
 		return errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EPIPE) || errors.Is(err, io.EOF)
@@ -207,7 +207,7 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 		eventually(t, func() bool { _, err := dial(t, client, "tcp", netip.AddrPortFrom(a, 80)); return refused(err) })
 	}
 	rule.Proto, rule.Flags = 17, ""
-	d.SetRule(rule)
+	d.Apply(rule)
 	ready(t, d)
 	eventually(t, func() bool { // RFC 1812: administratively prohibited
 		_, err := who(t, client, "udp", netip.AddrPortFrom(server.ep.IPv4, 9))
@@ -224,8 +224,8 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 		}
 		return hits[rule.ID].Packets > 0 && hits[rule.ID].Bytes > 0
 	})
-	d.RemoveRule(rule.ID)
-	d.RemoveRule("default:other")
+	d.Delete(drivers.KindRule, rule.ID)
+	d.Delete(drivers.KindRule, "default:other")
 	ready(t, d)
 	eventually(t, func() bool {
 		var err error
@@ -342,7 +342,7 @@ func limitedTraffic(t *testing.T, d *Driver, client, server container) {
 	limited.QoS = ofnet.QoS{Rate: rate, Burst: burst}
 	one := func(size int) func() { return func() { send(t, client, client.ep.IPv4.String(), server, 1, size) } }
 	until(t, got, one(1), func(datagram) bool { return true }) // resolves addresses
-	d.SetEndpoint(limited)
+	d.Apply(limited)
 	ready(t, d)
 	renewed(t) // what passes past the meter is not to be counted
 	begin := time.Now()
@@ -350,7 +350,7 @@ func limitedTraffic(t *testing.T, d *Driver, client, server container) {
 		send(t, client, client.ep.IPv4.String(), server, 20, size)
 		time.Sleep(5 * time.Millisecond)
 	}
-	d.SetEndpoint(client.ep)
+	d.Apply(client.ep)
 	ready(t, d)
 	elapsed := time.Since(begin).Seconds()
 	kbit := 0.0

@@ -83,7 +83,7 @@ func TestInsideTrunks(t *testing.T) {
 	cfg.Uplinks = []string{"up1"}
 	run := func() (*Driver, func()) {
 		d, stop := runDriver(t, cfg)
-		d.SetGlobal(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
+		d.Apply(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
 		return d, stop
 	}
 	trunks := func(d *Driver) (all []int64) {
@@ -100,24 +100,24 @@ func TestInsideTrunks(t *testing.T) {
 		eventually(t, func() bool { return slices.Equal(trunks(d), want) })
 	}
 	d, stop := run()
-	d.Complete()
+	d.Synced(drivers.SourceStore)
 	ready(t, d)
 	expect(d, untagged)
-	d.SetNetwork(vlanNetwork(200, "b"))
-	d.SetNetwork(contract.Network) // not a VLAN
+	d.Apply(vlanNetwork(200, "b"))
+	d.Apply(contract.Network) // not a VLAN
 	expect(d, 200)
-	d.SetNetwork(vlanNetwork(100, "a"))
+	d.Apply(vlanNetwork(100, "a"))
 	expect(d, 100, 200)
-	d.SetGlobal(drivers.Global{FwdMode: "routing", ARPMode: "proxy"})
+	d.Apply(drivers.Global{FwdMode: "routing", ARPMode: "proxy"})
 	expect(d, untagged, 100, 200)
-	d.SetGlobal(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
+	d.Apply(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
 	expect(d, 100, 200)
 
 	// A group of the fabric, and a port of a network that is declared later.
 	e := contract.Endpoint(7)
 	e.ID, e.Network = "a.default-c7", vlanNetwork(100, "a")
 	e.Tag = 201
-	d.SetEndpoint(e)
+	d.Apply(e)
 	expect(d, 100, 200, 201)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -132,14 +132,14 @@ func TestInsideTrunks(t *testing.T) {
 	d, stop = run()
 	defer stop()
 	ready(t, d)
-	d.SetNetwork(vlanNetwork(400, "c"))
+	d.Apply(vlanNetwork(400, "c"))
 	expect(d, 100, 200, 201, 300, 400)
-	d.Complete()
+	d.Synced(drivers.SourceStore)
 	expect(d, 300, 400)
 	if err := d.Detach(ctx, "late.default-c8"); err != nil {
 		t.Fatal(err)
 	}
 	expect(d, 400)
-	d.RemoveNetwork("c.default")
+	d.Delete(drivers.KindNetwork, "c.default")
 	expect(d, untagged)
 }

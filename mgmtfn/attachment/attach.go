@@ -14,7 +14,6 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/mgmtfn/deletions"
-	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
@@ -38,10 +37,7 @@ type Agent interface {
 
 // Ports is what it asks of the driver.
 type Ports interface {
-	Attach(ctx context.Context, a drivers.Attachment, encap ofnet.Encap, tag uint16) (drivers.Port, error)
-	Detach(ctx context.Context, endpointID string) error
-	Attachments() []drivers.Attachment
-	Realised(ctx context.Context, endpointID string) error
+	drivers.Ports
 	Serving() error
 }
 

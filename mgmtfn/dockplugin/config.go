@@ -9,7 +9,6 @@ import (
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/objdb"
-	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/state/masterapi"
@@ -54,10 +53,7 @@ type Agent interface {
 
 // Ports is what is asked of the driver.
 type Ports interface {
-	Attach(ctx context.Context, a drivers.Attachment, encap ofnet.Encap, tag uint16) (drivers.Port, error)
-	Detach(ctx context.Context, endpointID string) error
-	Attachments() []drivers.Attachment
-	Realised(ctx context.Context, endpointID string) error
+	drivers.Ports
 	Ready() error
 }
 

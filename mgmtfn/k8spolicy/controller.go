@@ -19,14 +19,9 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Driver is what guards are declared to.
+// Driver is what endpoint policies are declared to.
 type Driver interface {
-	SetPolicyRuleSet(drivers.PolicyRuleSet)
-	RemovePolicyRuleSet(id string)
-	SetEndpointPolicy(drivers.EndpointPolicy)
-	RemoveEndpointPolicy(endpointID string)
-	// ReleaseEndpointPolicies says that every guard has been declared.
-	ReleaseEndpointPolicies()
+	drivers.Driver
 	Attachments() []drivers.Attachment
 }
 
@@ -103,7 +98,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		c.synced = true
 		c.mu.Unlock()
 		c.declare()
-		c.cfg.Driver.ReleaseEndpointPolicies()
+		c.cfg.Driver.Synced(drivers.SourcePolicies)
 		c.cfg.Log.WithFields(logrus.Fields{"pods": len(c.declared.EndpointPolicies), "sets": len(c.declared.Sets)}).Info("network policies declared")
 		for {
 			select {
@@ -224,22 +219,22 @@ func (c *Controller) declare() {
 	c.mu.Unlock()
 	for _, s := range now.Sets {
 		if old, ok := c.declared.Sets[s.ID]; !ok || !old.Equal(s) {
-			c.cfg.Driver.SetPolicyRuleSet(s)
+			c.cfg.Driver.Apply(s)
 		}
 	}
 	for id, g := range now.EndpointPolicies {
 		if old, ok := c.declared.EndpointPolicies[id]; !ok || old != g {
-			c.cfg.Driver.SetEndpointPolicy(g)
+			c.cfg.Driver.Apply(g)
 		}
 	}
 	for id := range c.declared.EndpointPolicies {
 		if _, ok := now.EndpointPolicies[id]; !ok {
-			c.cfg.Driver.RemoveEndpointPolicy(id)
+			c.cfg.Driver.Delete(drivers.KindEndpointPolicy, id)
 		}
 	}
 	for id := range c.declared.Sets {
 		if _, ok := now.Sets[id]; !ok {
-			c.cfg.Driver.RemovePolicyRuleSet(id)
+			c.cfg.Driver.Delete(drivers.KindPolicyRuleSet, id)
 		}
 	}
 	c.declared = now

@@ -57,18 +57,35 @@ func (d *driver) with(f func()) {
 	d.changed = make(chan struct{})
 }
 
-func (d *driver) SetPolicyRuleSet(s drivers.PolicyRuleSet) { d.with(func() { d.state.Sets[s.ID] = s }) }
-
-func (d *driver) RemovePolicyRuleSet(id string) { d.with(func() { delete(d.state.Sets, id) }) }
-
-func (d *driver) SetEndpointPolicy(g drivers.EndpointPolicy) {
-	d.with(func() { d.state.EndpointPolicies[g.EndpointID] = g })
+func (d *driver) Apply(o drivers.Object) {
+	d.with(func() {
+		switch o := o.(type) {
+		case drivers.PolicyRuleSet:
+			d.state.Sets[o.ID] = o
+		case drivers.EndpointPolicy:
+			d.state.EndpointPolicies[o.EndpointID] = o
+		default:
+			d.t.Errorf("%+v is none of its kinds", o)
+		}
+	})
 }
 
-func (d *driver) RemoveEndpointPolicy(id string) {
-	d.with(func() { delete(d.state.EndpointPolicies, id) })
+func (d *driver) Delete(k drivers.Kind, id string) {
+	d.with(func() {
+		switch k {
+		case drivers.KindPolicyRuleSet:
+			delete(d.state.Sets, id)
+		case drivers.KindEndpointPolicy:
+			delete(d.state.EndpointPolicies, id)
+		default:
+			d.t.Errorf("%s is of none of its kinds", id)
+		}
+	})
 }
-func (d *driver) ReleaseEndpointPolicies() { d.with(func() { d.released = true }) }
+
+func (d *driver) Synced(s drivers.Source) {
+	d.with(func() { d.released = d.released || s == drivers.SourcePolicies })
+}
 
 func (d *driver) Attachments() (out []drivers.Attachment) {
 	d.mu.Lock()

@@ -30,7 +30,7 @@ type Config struct {
 	MTU       int    // bytes that fit through this host's tunnels; 0: unknown
 	FwdMode   string // what the agent was started with; must agree with the global settings
 	Store     objdb.Store
-	Driver    drivers.Driver
+	Driver    Driver
 	// OnHosts, if set, is told the hosts there are by label, this one among them. It must
 	// not call the agent.
 	OnHosts func(map[string]Host)
@@ -40,6 +40,13 @@ type Config struct {
 	// of it. It must not call the agent.
 	OnBatch func(objdb.Batch)
 	Log     logrus.FieldLogger
+}
+
+// Driver is what the agent needs of one.
+type Driver interface {
+	drivers.Driver
+	Attachments() []drivers.Attachment
+	Ready() error
 }
 
 // Agent is one host's agent. Create it with New.
@@ -139,10 +146,10 @@ func (a *Agent) followGlobal(ctx context.Context) error {
 				continue
 			}
 			first = false
-			a.cfg.Driver.SetGlobal(resolved)
+			a.cfg.Driver.Apply(resolved)
 			a.mu.Lock()
 			a.global, a.settings = &g, ev.KV.ModRevision
-			a.complete()
+			a.synced()
 			a.broadcast()
 			a.mu.Unlock()
 		}
@@ -150,10 +157,10 @@ func (a *Agent) followGlobal(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// complete tells the driver that everything has been declared, once that is so.
-func (a *Agent) complete() {
+// synced tells the driver that everything has been declared, once that is so.
+func (a *Agent) synced() {
 	if a.loaded && a.global != nil {
-		a.cfg.Driver.Complete()
+		a.cfg.Driver.Synced(drivers.SourceStore)
 	}
 }
 

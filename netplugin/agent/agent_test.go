@@ -86,14 +86,14 @@ func TestWaitsForTheGlobalSettings(t *testing.T) {
 	n := network("net1", 1)
 	put(t, store, state.NetworkRoot+n.ID, n)
 	eventually(t, "the network is known", func() bool { _, ok := a.KnownNetwork(n.ID); return ok })
-	if d.State().Complete {
+	if d.State().Synced[drivers.SourceStore] {
 		t.Error("declared complete before the settings were known: the switch would be swept")
 	}
 	if err := a.Ready(); err == nil || !strings.Contains(err.Error(), "global settings") {
 		t.Errorf("ready: %v, expected that the settings are missing", err)
 	}
 	put(t, store, state.GlobalKey, global)
-	eventually(t, "complete", func() bool { return d.State().Complete && a.Ready() == nil })
+	eventually(t, "complete", func() bool { return d.State().Synced[drivers.SourceStore] && a.Ready() == nil })
 }
 
 func TestRefusesAnotherForwardingMode(t *testing.T) {
@@ -172,7 +172,7 @@ func TestAnyOrderOfEventsDeclaresTheSame(t *testing.T) {
 			_, last := a.hosts["last"]
 			a.mu.Unlock()
 			st := d.State()
-			return last && st.Complete && len(st.Endpoints) == 18 && len(st.Rules) == 2 && len(st.Networks) == 2
+			return last && st.Synced[drivers.SourceStore] && len(st.Endpoints) == 18 && len(st.Rules) == 2 && len(st.Networks) == 2
 		})
 		if round == 0 {
 			want = d.State()

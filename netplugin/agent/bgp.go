@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/bgp"
 	"github.com/contiv/netplugin/state"
@@ -19,14 +20,14 @@ func (a *Agent) setBgp(rec state.Bgp) {
 		a.cfg.Log.WithError(err).Error("a BGP speaker cannot be as it is configured")
 	}
 	if rec.Hostname == a.cfg.HostLabel {
-		a.cfg.Driver.SetSpeaker(&c) // which refuses it, and says so to those who ask
+		a.cfg.Driver.Apply(drivers.Speaker{Config: c}) // which refuses it, and says so to those who ask
 	}
 	a.setLink(rec.Hostname, c.Router.Masked())
 }
 
 func (a *Agent) removeBgp(host string) {
 	if host == a.cfg.HostLabel {
-		a.cfg.Driver.SetSpeaker(nil)
+		a.cfg.Driver.Delete(drivers.KindSpeaker, "")
 	}
 	a.setLink(host, netip.Prefix{})
 	delete(a.links, host)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
@@ -58,7 +59,7 @@ func (a *Agent) apply(batch objdb.Batch) {
 		a.cfg.Log.WithFields(logrus.Fields{
 			"revision": batch.Revision, "networks": len(a.networks), "endpoints": len(a.endpoints), "hosts": len(a.hosts),
 		}).Info("state loaded")
-		a.complete()
+		a.synced()
 	}
 	a.broadcast()
 }
@@ -112,7 +113,7 @@ func (a *Agent) setNetwork(rec state.Network) {
 		return
 	}
 	a.networks[n.ID] = n
-	a.cfg.Driver.SetNetwork(n)
+	a.cfg.Driver.Apply(n)
 	for id := range a.byNetwork[n.ID] {
 		a.declare(id)
 	}
@@ -152,13 +153,13 @@ func (a *Agent) setRule(rec state.PolicyRule) {
 		return
 	}
 	a.rules[r.ID] = struct{}{}
-	a.cfg.Driver.SetRule(r)
+	a.cfg.Driver.Apply(r)
 }
 
 func (a *Agent) removeRule(id string) {
 	if _, ok := a.rules[id]; ok {
 		delete(a.rules, id)
-		a.cfg.Driver.RemoveRule(id)
+		a.cfg.Driver.Delete(drivers.KindRule, id)
 	}
 }
 
@@ -168,9 +169,9 @@ func (a *Agent) removeNetwork(id string) {
 	delete(a.networks, id)
 	delete(a.records, id)
 	for ep := range a.byNetwork[id] {
-		a.cfg.Driver.RemoveEndpoint(ep)
+		a.cfg.Driver.Delete(drivers.KindEndpoint, ep)
 	}
-	a.cfg.Driver.RemoveNetwork(id)
+	a.cfg.Driver.Delete(drivers.KindNetwork, id)
 }
 
 func (a *Agent) setHost(rec state.Host) {
@@ -245,7 +246,7 @@ func (a *Agent) removeEndpoint(id string) {
 	a.unindex(rec)
 	delete(a.endpoints, id)
 	a.providerChanged(id)
-	a.cfg.Driver.RemoveEndpoint(id)
+	a.cfg.Driver.Delete(drivers.KindEndpoint, id)
 	if rec.HomingHost == a.cfg.HostLabel {
 		a.oper.wake()
 	}
@@ -274,7 +275,7 @@ func (a *Agent) declare(id string) {
 			ep.Tag = tag
 		}
 	}
-	a.cfg.Driver.SetEndpoint(ep)
+	a.cfg.Driver.Apply(ep)
 }
 
 func index(m map[string]map[string]struct{}, key, id string) {

@@ -65,7 +65,7 @@ func TestRulesAreDeclaredAndTakenBack(t *testing.T) {
 		}
 		return fmt.Sprint(out)
 	}
-	eventually(t, "all are declared", func() bool { return groups() == "[1 2 3]" && d.State().Complete })
+	eventually(t, "all are declared", func() bool { return groups() == "[1 2 3]" && d.State().Synced[drivers.SourceStore] })
 	changed, spoilt := rule(2), rule(3)
 	changed.DstEndpointGroup, spoilt.Action = 20, ""
 	put(t, store, state.PolicyRuleRoot+changed.RuleID, changed)

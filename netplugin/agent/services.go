@@ -75,16 +75,16 @@ func (a *Agent) declareServices() {
 		delete(a.services.stale, id)
 		rec, ok := a.services.records[id]
 		if !ok {
-			a.cfg.Driver.RemoveService(id)
+			a.cfg.Driver.Delete(drivers.KindService, id)
 			continue
 		}
 		s, err := a.asService(rec)
 		if err != nil {
 			a.cfg.Log.WithError(err).Error("a service is ignored")
-			a.cfg.Driver.RemoveService(id)
+			a.cfg.Driver.Delete(drivers.KindService, id)
 			continue
 		}
-		a.cfg.Driver.SetService(s)
+		a.cfg.Driver.Apply(s)
 	}
 }
 

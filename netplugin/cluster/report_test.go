@@ -107,8 +107,8 @@ func TestReports(t *testing.T) {
 		})
 	}
 	complain()
-	driver.SetGlobal(drivers.Global{FwdMode: "routing"})
-	driver.SetEndpoint(drivers.Endpoint{ID: "e1"})
+	driver.Apply(drivers.Global{FwdMode: "routing"})
+	driver.Apply(drivers.Endpoint{ID: "e1"})
 	agent.set(10, 4, nil)
 	for _, m := range []*cluster.Members{first, second} {
 		await(t, m, "the change is applied", func(h clusterapi.Host) bool {
@@ -146,7 +146,7 @@ func TestMuteMaster(t *testing.T) {
 	at := netip.MustParseAddrPort(mute.Listener.Addr().String())
 	objdb.Register(t.Context(), store, objdb.ServiceInfo{ServiceName: clusterapi.MasterService, HostAddr: at.Addr().String(), Port: int(at.Port())})
 	driver := fakedriver.New()
-	driver.SetGlobal(drivers.Global{FwdMode: "routing"})
+	driver.Apply(drivers.Global{FwdMode: "routing"})
 	agent := &follower{changed: make(chan struct{})}
 	r := NewReporter(ReporterConfig{
 		Host: Host{Label: "host1"}, Instance: 1, Agent: agent, Driver: driver, Store: store, Log: logrus.New(),

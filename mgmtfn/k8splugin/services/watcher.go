@@ -20,21 +20,13 @@ import (
 	"github.com/contiv/netplugin/objdb"
 )
 
-// Driver is what services are declared to.
-type Driver interface {
-	SetService(drivers.Service)
-	RemoveService(id string)
-	// ReleaseServices says that every service has been declared.
-	ReleaseServices()
-}
-
 // Config says what a Watcher works with.
 type Config struct {
 	HostLabel string // of endpoints of this host
 	NodeName  string // of this host's Node
 	// Lists of the API server.
 	Services, EndpointSlices, Nodes cache.ListerWatcher
-	Driver                          Driver
+	Driver                          drivers.Driver
 	Node                            NodeProxy // nil: somebody else leads the node to Services
 	Log                             logrus.FieldLogger
 }
@@ -222,7 +214,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			return nil
 		}
 		w.declareAll()
-		w.cfg.Driver.ReleaseServices()
+		w.cfg.Driver.Synced(drivers.SourceServices)
 		if w.cfg.Node != nil {
 			w.cfg.Node.Release()
 		}
@@ -286,7 +278,7 @@ func (w *Watcher) declare(keys map[string]struct{}) {
 		w.declareNode(key, env)
 		for _, s := range wanted {
 			w.declared[s.ID] = struct{}{}
-			w.cfg.Driver.SetService(s)
+			w.cfg.Driver.Apply(s)
 		}
 		for _, id := range ids(key) {
 			if slices.ContainsFunc(wanted, func(s drivers.Service) bool { return s.ID == id }) {
@@ -294,7 +286,7 @@ func (w *Watcher) declare(keys map[string]struct{}) {
 			}
 			if _, was := w.declared[id]; was {
 				delete(w.declared, id)
-				w.cfg.Driver.RemoveService(id)
+				w.cfg.Driver.Delete(drivers.KindService, id)
 			}
 		}
 	}

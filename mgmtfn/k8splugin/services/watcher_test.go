@@ -27,7 +27,12 @@ type driver struct {
 	released chan struct{}
 }
 
-func (d driver) ReleaseServices() { close(d.released) }
+func (d driver) Synced(s drivers.Source) {
+	d.Driver.Synced(s)
+	if s == drivers.SourceServices {
+		close(d.released)
+	}
+}
 
 type apiServer struct {
 	services, slices, nodes *kubetest.FakeControllerSource

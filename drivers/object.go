@@ -1,0 +1,96 @@
+package drivers
+
+import (
+	"net/netip"
+
+	"github.com/contiv/netplugin/ofnet/bgp"
+)
+
+// Kind is a kind of Object.
+type Kind uint8
+
+// The kinds of objects. Those marked with "one" have the empty id.
+const (
+	KindGlobal Kind = iota + 1 // one
+	KindNetwork
+	KindEndpoint
+	KindRule
+	KindService
+	KindPolicyRuleSet
+	KindEndpointPolicy // by endpoint id
+	KindSpeaker        // one
+	KindClusterReach   // one
+)
+
+// Key names an object.
+type Key struct {
+	Kind Kind
+	ID   string
+}
+
+// Object is what a Driver realises: one of the types of this package with a Key.
+type Object interface {
+	Key() Key
+	object() // no others
+}
+
+// Source is somebody who declares objects, and knows all there are of its own.
+type Source uint8
+
+// The sources there may be. A driver waits for SourceStore and those it is told of.
+const (
+	SourceStore    Source = iota + 1 // all kinds
+	SourceServices                   // the Services of Kubernetes
+	SourcePolicies                   // the NetworkPolicies of Kubernetes: endpoint policies, and their rule sets
+)
+
+func (s Source) String() string {
+	return [...]string{"none", "store", "services", "policies"}[s]
+}
+
+// Speaker is the BGP speaker of this host, which announces its containers on VLAN
+// networks, and whose routes lead them to the outside.
+type Speaker struct{ bgp.Config }
+
+// ClusterReach has the host itself reach containers of other hosts too, where it knows
+// containers by their addresses.
+type ClusterReach struct {
+	// Services are where addresses of services are that something on the host translates.
+	Services []netip.Prefix
+}
+
+// Key implements Object.
+func (Global) Key() Key { return Key{Kind: KindGlobal} }
+func (Global) object()  {}
+
+// Key implements Object.
+func (n Network) Key() Key { return Key{KindNetwork, n.ID} }
+func (Network) object()    {}
+
+// Key implements Object.
+func (e Endpoint) Key() Key { return Key{KindEndpoint, e.ID} }
+func (Endpoint) object()    {}
+
+// Key implements Object.
+func (r Rule) Key() Key { return Key{KindRule, r.ID} }
+func (Rule) object()    {}
+
+// Key implements Object.
+func (s Service) Key() Key { return Key{KindService, s.ID} }
+func (Service) object()    {}
+
+// Key implements Object.
+func (p PolicyRuleSet) Key() Key { return Key{KindPolicyRuleSet, p.ID} }
+func (PolicyRuleSet) object()    {}
+
+// Key implements Object.
+func (e EndpointPolicy) Key() Key { return Key{KindEndpointPolicy, e.EndpointID} }
+func (EndpointPolicy) object()    {}
+
+// Key implements Object.
+func (Speaker) Key() Key { return Key{Kind: KindSpeaker} }
+func (Speaker) object()  {}
+
+// Key implements Object.
+func (ClusterReach) Key() Key { return Key{Kind: KindClusterReach} }
+func (ClusterReach) object()  {}
