@@ -98,7 +98,12 @@ func TestInsideContract(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v %s", err, out)
 			}
-			lines := slices.Sorted(strings.Lines(string(out)))
+			var lines []string
+			for line := range strings.Lines(string(out)) {
+				_, line, _ = strings.Cut(line, ", ") // the cookie tells drivers apart
+				lines = append(lines, line)
+			}
+			slices.Sort(lines)
 			return strings.Join(lines, "")
 		},
 	})
