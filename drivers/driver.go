@@ -28,6 +28,8 @@ type Port struct {
 // the port, so that an agent finds again after a restart what it had attached.
 type Attachment struct {
 	EndpointID  string
+	Tenant      string // of the network; empty in ports of earlier versions
+	Network     string // its name; empty like Tenant
 	ContainerID string
 	IfName      string
 	Netns       string // path of the network namespace; empty: the runtime moves the interface itself

@@ -25,6 +25,7 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/k8spolicy"
 	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/errs"
 )
@@ -130,7 +131,7 @@ func (o *options) sources(apiServer string) (out []drivers.Source) {
 // kubernetes is what the agent has to do with an API server; nil when there is none. Its
 // methods may be called on nil.
 type kubernetes struct {
-	place    func(context.Context, attachment.Pod) (attachment.Place, error)
+	network  func(context.Context, attachment.Pod) (state.NetworkRef, error)
 	pods     func(context.Context) (map[string]bool, error)
 	services *services.Watcher     // nil: somebody else leads to Services
 	policies *k8spolicy.Controller // nil: there are none
@@ -168,7 +169,7 @@ func (o *options) kubernetes(driver k8spolicy.Driver, log *logrus.Logger) (*kube
 	if k.nodes, err = kubeapi.NewNodes(cfg, k.node, log.WithField("part", "node")); err != nil {
 		return nil, err
 	}
-	if k.place, err = k8splugin.NewPlacer(cfg, k8splugin.Tenancy(o.kube.tenancy)); err != nil {
+	if k.network, err = k8splugin.PodNetworks(cfg, k8splugin.Tenancy(o.kube.tenancy)); err != nil {
 		return nil, err
 	}
 	if k.pods, err = k8splugin.NewPods(cfg, k.node); err != nil {
@@ -212,11 +213,11 @@ func (o *options) serviceSubnets() ([]netip.Prefix, error) {
 	return kubeapi.ServiceSubnets(o.kube.config)
 }
 
-func (k *kubernetes) placer() func(context.Context, attachment.Pod) (attachment.Place, error) {
+func (k *kubernetes) networkOf() func(context.Context, attachment.Pod) (state.NetworkRef, error) {
 	if k == nil {
 		return nil
 	}
-	return k.place
+	return k.network
 }
 
 // living lists the pods of this host; nil without an API server.

@@ -160,7 +160,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	}
 	if o.runsCNI() || o.runsMesos() {
 		attacher := attachment.New(attachment.Config{
-			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, Placer: kube.placer(), Pods: kube.living(), EndpointPolicies: kube.guards(),
+			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, NetworkOf: kube.networkOf(), Pods: kube.living(), EndpointPolicies: kube.guards(),
 			Notes: cni.NotesDir(o.cniSocket), Patience: deletePatience, Log: log.WithField("part", "cni"),
 		})
 		g.Go(func() error { return ended(ctx, attacher.Run(ctx)) })

@@ -104,7 +104,7 @@ func startAndStop(t *testing.T, env Env, sources ...drivers.Source) (d Driver, s
 }
 
 func attachment(endpointID, netns string) drivers.Attachment {
-	return drivers.Attachment{EndpointID: endpointID, ContainerID: "c1", IfName: "eth0", Netns: netns}
+	return drivers.Attachment{EndpointID: endpointID, Tenant: "a.b", Network: "net.1", ContainerID: "c1", IfName: "eth0", Netns: netns}
 }
 
 func attach(t *testing.T, d Driver, endpointID, netns string) drivers.Port {

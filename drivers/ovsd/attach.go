@@ -82,7 +82,7 @@ func (d *Driver) addEndpointPort(ctx context.Context, side *side, number int, a 
 	}
 	ifc := ovsdb.Row{"name": name, "ofport_request": number, "external_ids": ovsdb.StringMap(map[string]string{
 		ownerKey: ownerMark, endpointKey: a.EndpointID,
-		containerKey: a.ContainerID, ifnameKey: a.IfName, netnsKey: a.Netns, podKey: a.Pod, podUIDKey: a.PodUID, configKey: a.Config,
+		tenantKey: a.Tenant, networkKey: a.Network, containerKey: a.ContainerID, ifnameKey: a.IfName, netnsKey: a.Netns, podKey: a.Pod, podUIDKey: a.PodUID, configKey: a.Config,
 	})}
 	if _, err := d.db.Transact(ctx, append(uplink, addPort(side.bridge, "p", port, ifc)...)...); err != nil {
 		return err
@@ -156,7 +156,7 @@ func asAttachment(row ovsdb.Row, side *side) (drivers.Attachment, bool) {
 		return drivers.Attachment{}, false
 	}
 	return drivers.Attachment{
-		EndpointID: ids[endpointKey], ContainerID: ids[containerKey], IfName: ids[ifnameKey], Netns: ids[netnsKey], Pod: ids[podKey], PodUID: ids[podUIDKey], Config: ids[configKey],
+		EndpointID: ids[endpointKey], Tenant: ids[tenantKey], Network: ids[networkKey], ContainerID: ids[containerKey], IfName: ids[ifnameKey], Netns: ids[netnsKey], Pod: ids[podKey], PodUID: ids[podUIDKey], Config: ids[configKey],
 		Port: drivers.Port{Name: containerSide(name), OVSName: name, MTU: side.mtu()},
 	}, true
 }

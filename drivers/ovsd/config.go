@@ -24,6 +24,8 @@ const (
 	ownerKey     = "contiv-owner"
 	ownerMark    = "netplugin"
 	endpointKey  = "endpoint-id" // endpoint of a port; also "uplinkPort" and "hostcontivh0"
+	tenantKey    = "contiv-tenant"
+	networkKey   = "contiv-network"
 	containerKey = "contiv-container"
 	ifnameKey    = "contiv-ifname"
 	netnsKey     = "contiv-netns"

@@ -2,6 +2,7 @@ package attachment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,24 +14,16 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/cni"
-	"github.com/contiv/netplugin/mgmtfn/deletions"
+	"github.com/contiv/netplugin/mgmtfn/endpoint"
+	"github.com/contiv/netplugin/mgmtfn/placement"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
-	"github.com/contiv/netplugin/utils/keylock"
 )
 
-// Master is what the attacher asks of netmaster.
-type Master interface {
-	CreateEndpoint(context.Context, masterapi.CreateEndpointRequest) (state.Endpoint, error)
-	DeleteEndpoint(context.Context, masterapi.DeleteEndpointRequest) error
-}
-
-// Agent is what it asks of the agent.
+// Agent is what the attacher asks of the agent.
 type Agent interface {
-	Network(ctx context.Context, id string) (drivers.Network, error)
-	KnownNetwork(id string) (drivers.Network, bool)
-	LocalEndpoints() []state.Endpoint
+	endpoint.Agent
 	PortsChanged()
 	Ready() error
 }
@@ -49,10 +42,10 @@ type Request struct {
 	ContainerID string
 	IfName      string // inside the container
 	Netns       string // path of the network namespace
-	// Place is where the container belongs. Without a network the pod's labels say it,
-	// if it is for a pod; what is still empty then is the default tenant's default
+	// Network is where the container belongs. Without a network's name the pod's labels say
+	// it, if it is for a pod; what is still empty then is the default tenant's default
 	// network, and no group.
-	Place      Place
+	Network    state.NetworkRef
 	Pod        Pod
 	CommonName string // the container's name in DNS; may be empty
 	Config     string // name of the CNI network configuration; empty without one
@@ -66,11 +59,11 @@ type Request struct {
 // Config says what an attacher works with.
 type Config struct {
 	HostLabel string
-	Master    Master
+	Master    endpoint.Master
 	Agent     Agent
 	Ports     Ports
-	// Placer finds a pod's place; nil when there is nobody to ask.
-	Placer func(context.Context, Pod) (Place, error)
+	// NetworkOf finds the network of a pod; nil when there is nobody to ask.
+	NetworkOf func(context.Context, Pod) (state.NetworkRef, error)
 	// Pods lists the UIDs of all pods that are to run on this host; nil when there is
 	// nobody to ask.
 	Pods func(context.Context) (map[string]bool, error)
@@ -78,7 +71,7 @@ type Config struct {
 	EndpointPolicies EndpointPolicies
 	// Notes is the directory where plugins leave notes of deletions; empty for none.
 	Notes string
-	// Patience is how long a deletion waits for a store or a switch that is away.
+	// Patience is how long a deletion waits for a store or a switch that is unavailable.
 	Patience time.Duration
 	Log      logrus.FieldLogger
 }
@@ -94,23 +87,19 @@ type EndpointPolicies interface {
 
 // Attacher attaches and detaches. Calls about one attachment are served one at a time.
 type Attacher struct {
-	cfg     Config
-	turns   keylock.Locks
-	pending *deletions.Queue
+	cfg       Config
+	endpoints *endpoint.Manager
+	orphans   *endpoint.Collector
 }
 
 // New makes an attacher. What it cannot do at once it does in Run.
 func New(cfg Config) *Attacher {
-	return &Attacher{cfg: cfg, pending: deletions.New(cfg.Master, cfg.Log)}
-}
-
-// Name is the endpoint's id inside its network: the container's for the first
-// interface, with the interface's name for further ones.
-func Name(containerID, ifName string) string {
-	if ifName == "" || ifName == "eth0" {
-		return containerID
-	}
-	return containerID + "-" + ifName
+	a := &Attacher{cfg: cfg}
+	a.endpoints = endpoint.New(endpoint.Config{
+		HostLabel: cfg.HostLabel, Master: cfg.Master, Agent: cfg.Agent, Ports: cfg.Ports, PortsChanged: a.portsChanged, Log: cfg.Log,
+	})
+	a.orphans = endpoint.NewCollector(a.endpoints)
+	return a
 }
 
 // Add attaches a container; repeated for the same attachment it returns the same. One
@@ -122,11 +111,11 @@ func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 	if err := utils.ValidateContainerID(req.ContainerID); err != nil {
 		return cni.Attached{}, failed(StepRequest, fmt.Errorf("container id %q: %s", req.ContainerID, err.Msg))
 	}
-	name := Name(req.ContainerID, req.IfName)
 	if err := ns.IsNSorErr(req.Netns); err != nil {
 		return cni.Attached{}, failed(StepNetns, fmt.Errorf("network namespace %s: %w", req.Netns, err))
 	}
-	release, err := a.turns.Lock(ctx, name)
+	name := endpoint.Name(req.ContainerID, req.IfName)
+	release, err := a.endpoints.Lock(ctx, name)
 	if err != nil {
 		return cni.Attached{}, failed(StepEndpoint, err)
 	}
@@ -136,103 +125,73 @@ func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 		return cni.Attached{}, failed(StepEndpoint, err)
 	}
 
-	place, err := a.place(ctx, req)
+	ref, err := a.network(ctx, req)
 	if err != nil {
-		return cni.Attached{}, failed(StepPlace, err)
+		return cni.Attached{}, failed(StepNetwork, err)
 	}
 	for id, old := range a.existing(req.ContainerID, req.IfName) {
-		if id == state.EndpointID(place.NetworkID(), name) {
+		if id == state.EndpointID(ref.NetworkID(), name) {
 			continue
 		}
-		if err := a.remove(ctx, old.Place, old.name); err != nil {
+		if err := a.endpoints.Remove(ctx, old); err != nil {
 			return cni.Attached{}, failed(StepDetach, err)
 		}
 	}
-	rec, port, err := a.reserve(ctx, req, place)
-	if err == nil {
-		var res cni.Attached
-		if res, err = a.connect(ctx, req, rec, port); err == nil {
-			a.portsChanged()
-			a.cfg.Log.WithFields(logrus.Fields{"endpoint": rec.ID, "ip": res.IPv4, "port": port.OVSName}).Info("container attached")
-			return res, nil
-		}
-	}
-	a.undo(ctx, place, name)
-	return cni.Attached{}, err
-}
-
-// place finds the container's tenant, network and group: what the request says, else
-// the pod's labels, else the defaults.
-func (a *Attacher) place(ctx context.Context, req Request) (Place, error) {
-	p := req.Place
-	if p.Network == "" && a.cfg.Placer != nil && req.Pod != (Pod{}) {
-		found, err := a.cfg.Placer(ctx, req.Pod)
-		if err != nil {
-			return Place{}, err
-		}
-		p = found
-	}
-	if p.Tenant == "" {
-		p.Tenant = "default"
-	}
-	if p.Network == "" {
-		p.Network = "default-net"
-	}
-	return p, nil
-}
-
-// reserve has the endpoint created and a port prepared, both at the same time when the
-// network is known already.
-func (a *Attacher) reserve(ctx context.Context, req Request, place Place) (state.Endpoint, drivers.Port, error) {
-	name := Name(req.ContainerID, req.IfName)
-	id := state.EndpointID(place.NetworkID(), name)
-	a.pending.Forget(id)
-	attachment := drivers.Attachment{EndpointID: id, ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, Config: req.Config}
-	if req.Pod != (Pod{}) {
-		attachment.Pod, attachment.PodUID = req.Pod.Namespace+"/"+req.Pod.Name, req.Pod.UID
-	}
-
-	var rec state.Endpoint
-	var port drivers.Port
-	config := masterapi.ConfigEP{Container: name, Host: a.cfg.HostLabel, ServiceName: place.Group, MacAddress: req.MAC}
-	if err := wish(&config, req.Addresses); err != nil {
-		return state.Endpoint{}, drivers.Port{}, failed(StepRequest, err)
-	}
-	create := func(ctx context.Context) (err error) {
-		rec, err = a.cfg.Master.CreateEndpoint(ctx, masterapi.CreateEndpointRequest{
-			TenantName: place.Tenant, NetworkName: place.Network, ServiceName: place.Group, EndpointID: name, EPCommonName: req.CommonName,
-			ConfigEP: config,
-		})
-		err = a.missing(err, place)
-		if err == nil && rec.HomingHost != a.cfg.HostLabel {
-			err = errs.New(errs.Exists, "endpoint %s already exists on host %s", rec.ID, rec.HomingHost)
-		}
-		return failed(StepEndpoint, err)
-	}
-	attach := func(ctx context.Context, n drivers.Network) (err error) {
-		port, err = a.cfg.Ports.Attach(ctx, attachment, n.Encap, n.Tag)
-		return failed(StepInterface, err)
-	}
-
-	if n, known := a.cfg.Agent.KnownNetwork(place.NetworkID()); known {
-		g, gctx := errgroup.WithContext(ctx)
-		g.Go(func() error { return create(gctx) })
-		g.Go(func() error { return attach(gctx, n) })
-		return rec, port, g.Wait()
-	}
-	if err := create(ctx); err != nil {
-		return rec, port, err
-	}
-	n, err := a.cfg.Agent.Network(ctx, place.NetworkID())
+	created, err := a.create(ctx, req, ref)
 	if err != nil {
-		return rec, port, failed(StepEndpoint, err)
+		return cni.Attached{}, err
 	}
-	return rec, port, attach(ctx, n)
+	res, err := a.connect(ctx, req, created)
+	if err != nil {
+		a.endpoints.Undo(ctx, ref, name)
+		return cni.Attached{}, err
+	}
+	a.cfg.Log.WithFields(logrus.Fields{"endpoint": created.Record.ID, "ip": res.IPv4, "port": created.Port.OVSName}).Info("container attached")
+	return res, nil
+}
+
+// network finds the container's tenant, network and group: what the request says, else
+// the pod's labels, else the defaults.
+func (a *Attacher) network(ctx context.Context, req Request) (state.NetworkRef, error) {
+	ref := req.Network
+	if ref.Network == "" && a.cfg.NetworkOf != nil && req.Pod != (Pod{}) {
+		found, err := a.cfg.NetworkOf(ctx, req.Pod)
+		if err != nil {
+			return state.NetworkRef{}, err
+		}
+		ref = found
+	}
+	return placement.WithDefaults(ref), nil
+}
+
+// create has the endpoint created for a container's interface.
+func (a *Attacher) create(ctx context.Context, req Request, ref state.NetworkRef) (endpoint.Created, error) {
+	spec := endpoint.Spec{
+		Network: ref, Name: endpoint.Name(req.ContainerID, req.IfName), CommonName: req.CommonName, MAC: req.MAC,
+		Port: drivers.Attachment{ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, Config: req.Config},
+	}
+	if req.Pod != (Pod{}) {
+		spec.Port.Pod, spec.Port.PodUID = req.Pod.Namespace+"/"+req.Pod.Name, req.Pod.UID
+	}
+	if err := askFor(&spec, req.Addresses); err != nil {
+		return endpoint.Created{}, failed(StepRequest, err)
+	}
+	created, err := a.endpoints.Create(ctx, spec)
+	var failure *endpoint.CreateError
+	switch {
+	case !errors.As(err, &failure):
+		return created, failed(StepEndpoint, err)
+	case failure.Part == endpoint.PortPart:
+		return created, failed(StepInterface, failure.Err)
+	case failure.Part == endpoint.RecordPart:
+		return created, failed(StepEndpoint, a.missing(failure.Err, ref))
+	}
+	return created, failed(StepEndpoint, failure.Err)
 }
 
 // missing adds to an error what can be done about a network or a group that is not
 // there: whoever looks at the events of a pod reads it.
-func (a *Attacher) missing(err error, p Place) error {
+func (a *Attacher) missing(err error, p state.NetworkRef) error {
 	if !errs.Is(err, errs.NotFound) {
 		return err
 	}
@@ -246,7 +205,8 @@ func (a *Attacher) missing(err error, p Place) error {
 }
 
 // connect configures the container's interface while the flows are on their way.
-func (a *Attacher) connect(ctx context.Context, req Request, rec state.Endpoint, port drivers.Port) (cni.Attached, error) {
+func (a *Attacher) connect(ctx context.Context, req Request, created endpoint.Created) (cni.Attached, error) {
+	rec, port := created.Record, created.Port
 	n, err := a.cfg.Agent.Network(ctx, rec.NetID)
 	if err != nil {
 		return cni.Attached{}, failed(StepEndpoint, err)
@@ -264,8 +224,7 @@ func (a *Attacher) connect(ctx context.Context, req Request, rec state.Endpoint,
 	return ifc.result(rec, port), nil
 }
 
-// realised waits until the switch forwards for an endpoint, and holds it to what the
-// pod's policies say.
+// realised waits until the switch forwards for an endpoint, under the policies of its pod.
 func (a *Attacher) realised(ctx context.Context, req Request, endpoint string) error {
 	if a.cfg.EndpointPolicies != nil && req.Pod != (Pod{}) {
 		if err := a.cfg.EndpointPolicies.Await(ctx, req.Pod.Namespace, req.Pod.Name, req.Pod.UID); err != nil {

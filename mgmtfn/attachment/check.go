@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/endpoint"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -22,7 +23,7 @@ func (a *Attacher) Status() error {
 // Check verifies an attachment (CNI CHECK). Of the request it needs container,
 // interface and namespace.
 func (a *Attacher) Check(ctx context.Context, req Request) error {
-	name := Name(req.ContainerID, req.IfName)
+	name := endpoint.Name(req.ContainerID, req.IfName)
 	for _, rec := range a.cfg.Agent.LocalEndpoints() {
 		if rec.EndpointID != name {
 			continue

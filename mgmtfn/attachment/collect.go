@@ -1,6 +1,7 @@
 package attachment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,27 +13,27 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/cni"
-	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/mgmtfn/endpoint"
 )
 
-// How often it is looked for notes; how often, from the agent's start on, endpoints are
-// compared with what is attached; and how long after that suspects are looked at again.
+// How often notes are read; how often, from the agent's start on, endpoints are compared
+// with what is attached; and for how long one must be an orphan before it is removed.
 const (
-	noticeInterval  = 2 * time.Second
+	noteInterval    = 2 * time.Second
 	collectInterval = 5 * time.Minute
-	confirmPause    = 30 * time.Second
+	orphanGrace     = 30 * time.Second
 )
 
 // ID names one attachment.
 type ID struct{ ContainerID, IfName string }
 
-// Keep removes every attachment of this host that is not among those (CNI GC). It is about
-// the attachments of one network configuration: those known to be of others stay, and so
-// do ports without namespace, whose runtime moves interfaces itself. It goes on after a
-// failure and reports them together.
-func (a *Attacher) Keep(ctx context.Context, config string, those []ID) error {
+// GC removes every attachment of this host that is not in a list of valid ones (CNI GC). It
+// is about the attachments of one network configuration: those known to be of others stay,
+// and so do ports without namespace, whose runtime moves interfaces itself. It goes on
+// after a failure and reports all failures together.
+func (a *Attacher) GC(ctx context.Context, config string, list []ID) error {
 	valid := map[ID]bool{}
-	for _, v := range those {
+	for _, v := range list {
 		valid[v] = true
 	}
 	var failed []error
@@ -50,30 +51,26 @@ func (a *Attacher) Keep(ctx context.Context, config string, those []ID) error {
 	return errors.Join(failed...)
 }
 
-// Run tells netmaster what it could not be told, and collects what a crash has left
-// behind, until ctx ends.
+// Run delivers queued deletions to netmaster, and removes orphans, until ctx ends.
 func (a *Attacher) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return a.pending.Run(ctx) })
+	g.Go(func() error { return a.endpoints.Run(ctx) })
 	g.Go(func() error { return a.collect(ctx) })
 	return g.Wait()
 }
 
-// collect makes true, from time to time, what plugins could only take note of, and
-// removes what a crash has left behind.
+// collect carries out, from time to time, the deletions that plugins could only take note
+// of, and removes orphans.
 func (a *Attacher) collect(ctx context.Context) error {
-	suspects, due := map[string]bool{}, time.Time{}
-	tick := time.NewTicker(noticeInterval)
+	due := time.Time{}
+	tick := time.NewTicker(noteInterval)
 	defer tick.Stop()
 	for {
 		if a.Status() == nil {
-			a.takeNotice(ctx)
+			a.readNotes(ctx)
 			if now := time.Now(); now.After(due) {
-				suspects = a.collectOnce(ctx, suspects)
-				due = now.Add(collectInterval)
-				if len(suspects) > 0 {
-					due = now.Add(confirmPause)
-				}
+				_, next := a.collectOrphans(ctx)
+				due = now.Add(next)
 			}
 		}
 		select {
@@ -84,24 +81,24 @@ func (a *Attacher) collect(ctx context.Context) error {
 	}
 }
 
-// takeNotice removes the attachments that there are notes about.
-func (a *Attacher) takeNotice(ctx context.Context) {
+// readNotes carries out the deletions that there are notes about.
+func (a *Attacher) readNotes(ctx context.Context) {
 	if a.cfg.Notes == "" {
 		return
 	}
 	notes, err := cni.Notes(a.cfg.Notes)
 	if err != nil {
-		a.cfg.Log.WithError(err).Warn("cannot read the notes of deletions")
+		a.cfg.Log.WithError(err).Warn("cannot read the notes of deletions; retrying")
 	}
 	for _, n := range notes {
 		if err := a.deleteNoted(ctx, n); err != nil {
-			a.cfg.Log.WithError(err).WithField("container", n.ContainerID).Warn("a deletion is tried again later")
+			a.cfg.Log.WithError(err).WithField("container", n.ContainerID).Warn("cannot detach a container as noted by its CNI plugin; retrying")
 		}
 	}
 }
 
 func (a *Attacher) deleteNoted(ctx context.Context, n cni.Note) error {
-	release, err := a.turns.Lock(ctx, Name(n.ContainerID, n.IfName))
+	release, err := a.endpoints.Lock(ctx, endpoint.Name(n.ContainerID, n.IfName))
 	if err != nil {
 		return err
 	}
@@ -124,35 +121,28 @@ func (a *Attacher) dropNote(containerID, ifName string) (was bool, err error) {
 	return cni.Note{ContainerID: containerID, IfName: ifName}.Drop(a.cfg.Notes)
 }
 
-// collectOnce removes endpoints of this host that no port stands for, and ports whose
-// container or pod has gone, if they were suspected of that before; it returns who is
-// suspected now. Twice they must be found so: an endpoint exists a moment before its port
-// does, and runtimes get their time to detach what they end.
-func (a *Attacher) collectOnce(ctx context.Context, suspects map[string]bool) map[string]bool {
-	now := map[string]bool{}
+// collectOrphans removes endpoints of this host that have no port, and ports whose container
+// or pod is gone, once they have been found so for orphanGrace: an endpoint exists a moment
+// before its port does, and runtimes get their time to detach what they end. It returns
+// which are left, and after how long to look again.
+func (a *Attacher) collectOrphans(ctx context.Context) (left []endpoint.Endpoint, next time.Duration) {
 	podless := a.podless(ctx)
-	for id, orphan := range a.orphans(podless) {
-		if !suspects[id] {
-			now[id] = true
-			continue
-		}
-		release, err := a.turns.Lock(ctx, orphan.name)
-		if err != nil {
-			continue
-		}
-		if _, still := a.orphans(podless)[id]; !still { // attached, or gone, while waiting
-			release()
-			continue
-		}
-		if err := a.remove(ctx, orphan.Place, orphan.name); err != nil {
-			a.cfg.Log.WithError(err).WithField("endpoint", id).Warn("cannot remove a left-over endpoint")
-			now[id] = true
-		} else {
-			a.cfg.Log.WithField("endpoint", id).Info("left-over endpoint removed")
-		}
-		release()
+	left, next = a.orphans.Pass(ctx, endpoint.Rules{
+		Alive: func(e endpoint.Endpoint) bool { return alive(e) && !podless[e.ID] },
+		Wait:  func(_ endpoint.Endpoint, orphaned time.Duration) time.Duration { return orphanGrace - orphaned },
+		Retry: orphanGrace,
+	})
+	return left, cmp.Or(next, collectInterval)
+}
+
+// alive reports whether an endpoint has a port, and the port's container its namespace.
+// Ports without one are those of runtimes that move interfaces themselves.
+func alive(e endpoint.Endpoint) bool {
+	if e.Port == nil || e.Port.Netns == "" {
+		return e.Port != nil
 	}
-	return now
+	_, err := os.Stat(e.Port.Netns)
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 // podless lists the attachments whose pods are gone, by endpoint. Their pods were there
@@ -168,39 +158,12 @@ func (a *Attacher) podless(ctx context.Context) map[string]bool {
 	}
 	living, err := a.cfg.Pods(ctx)
 	if err != nil {
-		a.cfg.Log.WithError(err).Info("attachments are not compared with pods now")
+		a.cfg.Log.WithError(err).Info("cannot list the pods of this node; looking for orphans by network namespace only")
 		return out
 	}
 	for _, at := range attachments {
 		if at.PodUID != "" && !living[at.PodUID] {
 			out[at.EndpointID] = true
-		}
-	}
-	return out
-}
-
-// orphans lists endpoints of containers that are not there, and those of podless ones.
-func (a *Attacher) orphans(podless map[string]bool) map[string]placedName {
-	out := map[string]placedName{}
-	attached := map[string]bool{}
-	for _, at := range a.cfg.Ports.Attachments() {
-		attached[at.EndpointID] = true
-		if at.Netns == "" {
-			continue
-		}
-		if _, err := os.Stat(at.Netns); !errors.Is(err, os.ErrNotExist) && !podless[at.EndpointID] {
-			continue
-		}
-		for id, p := range a.existing(at.ContainerID, at.IfName) {
-			out[id] = p
-		}
-	}
-	for _, rec := range a.cfg.Agent.LocalEndpoints() {
-		if attached[rec.ID] || rec.EndpointID == "" || rec.EndpointID == a.cfg.HostLabel {
-			continue
-		}
-		if p, ok := a.placeOf(rec.NetID); ok && rec.ID == state.EndpointID(rec.NetID, rec.EndpointID) {
-			out[rec.ID] = placedName{p, rec.EndpointID}
 		}
 	}
 	return out

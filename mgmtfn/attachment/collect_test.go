@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -16,6 +18,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/attachment/attachmenttest"
 	"github.com/contiv/netplugin/mgmtfn/cni"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
@@ -28,10 +31,10 @@ func newAttacher(w *attachmenttest.World) *Attacher {
 }
 
 func container(id, netns string) Request {
-	return Request{ContainerID: id, IfName: "eth0", Netns: netns, Place: Place{Network: "net1"}}
+	return Request{ContainerID: id, IfName: "eth0", Netns: netns, Network: state.NetworkRef{Network: "net1"}}
 }
 
-func TestDeleteWhileNetmasterIsAway(t *testing.T) {
+func TestDeleteWhileNetmasterIsDown(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
 	if _, err := a.Add(t.Context(), container("c1", netxtest.Namespace(t))); err != nil {
@@ -47,7 +50,7 @@ func TestDeleteWhileNetmasterIsAway(t *testing.T) {
 	w.Fail(attachmenttest.Delete, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); _ = a.pending.Run(ctx) }()
+	go func() { defer close(done); _ = a.endpoints.Run(ctx) }()
 	for w.Counts() != "0 endpoints, 0 ports" {
 		runtime.Gosched()
 	}
@@ -66,12 +69,30 @@ func TestAddWhoseTimeIsOver(t *testing.T) {
 	if _, err := a.Add(ctx, req); err == nil {
 		t.Fatal("it was attached")
 	}
-	if w.Counts() != "1 endpoints, 0 ports" || a.pending.Len() != 1 {
-		t.Fatalf("left %s, %d deletions to be told of; expected the endpoint, and its deletion", w.Counts(), a.pending.Len())
+	if w.Counts() != "1 endpoints, 0 ports" || a.endpoints.Queued() != 1 {
+		t.Fatalf("left %s, %d deletions to be told of; expected the endpoint, and its deletion", w.Counts(), a.endpoints.Queued())
 	}
 }
 
-func TestCollectRemovesLeftOvers(t *testing.T) {
+// pass has an attacher look for orphans, and says for which, by their names, it will look
+// again after their grace.
+func pass(t *testing.T, a *Attacher) (suspects []string) {
+	t.Helper()
+	left, next := a.collectOrphans(t.Context())
+	for _, e := range left {
+		suspects = append(suspects, e.Name)
+	}
+	if want := collectInterval; len(left) == 0 && next != want || len(left) > 0 && next > orphanGrace {
+		t.Errorf("the next pass comes in %s with suspects %v", next, suspects)
+	}
+	return suspects
+}
+
+func TestOrphansAreRemoved(t *testing.T) {
+	synctest.Test(t, testOrphansAreRemoved)
+}
+
+func testOrphansAreRemoved(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
 	netns := netxtest.Namespace(t)
@@ -83,11 +104,11 @@ func TestCollectRemovesLeftOvers(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	suspects := a.collectOnce(t.Context(), nil)
-	if w.Counts() != "2 endpoints, 1 ports" || !suspects["net1.default-crashed"] || len(suspects) != 1 {
+	if suspects := pass(t, a); w.Counts() != "2 endpoints, 1 ports" || !slices.Equal(suspects, []string{"crashed"}) {
 		t.Fatalf("first pass: %s, suspects %v; expected to suspect only the endpoint without port", w.Counts(), suspects)
 	}
-	suspects = a.collectOnce(t.Context(), suspects)
+	time.Sleep(orphanGrace)
+	pass(t, a)
 	if w.Counts() != "1 endpoints, 1 ports" {
 		t.Fatalf("second pass: %s", w.Counts())
 	}
@@ -95,8 +116,9 @@ func TestCollectRemovesLeftOvers(t *testing.T) {
 	if err := os.Remove(netns); err != nil {
 		t.Fatal(err)
 	}
-	suspects = a.collectOnce(t.Context(), suspects)
-	a.collectOnce(t.Context(), suspects)
+	pass(t, a)
+	time.Sleep(orphanGrace)
+	pass(t, a)
 	if w.Counts() != "0 endpoints, 0 ports" {
 		t.Fatalf("after the container has gone: %s", w.Counts())
 	}
@@ -135,7 +157,7 @@ func TestAddAgainElsewhere(t *testing.T) {
 	}
 	w.Net.ID, w.Net.Name = "net2.default", "net2"
 	there := container("c1", netns)
-	there.Place.Network = "net2"
+	there.Network.Network = "net2"
 	if _, err := a.Add(t.Context(), there); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +166,7 @@ func TestAddAgainElsewhere(t *testing.T) {
 	}
 }
 
-func TestKeepIsAboutOneConfiguration(t *testing.T) {
+func TestGCIsAboutOneConfiguration(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
 	for id, config := range map[string]string{"one": "net-one", "other": "net-other", "unknown": ""} {
@@ -154,15 +176,15 @@ func TestKeepIsAboutOneConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := a.Keep(t.Context(), "net-one", []ID{{"unknown", "eth0"}}); err != nil || w.Counts() != "2 endpoints, 2 ports" {
+	if err := a.GC(t.Context(), "net-one", []ID{{"unknown", "eth0"}}); err != nil || w.Counts() != "2 endpoints, 2 ports" {
 		t.Errorf("%v, left %s, expected to lose the one of that configuration", err, w.Counts())
 	}
-	if err := a.Keep(t.Context(), "", nil); err != nil || w.Counts() != "0 endpoints, 0 ports" {
+	if err := a.GC(t.Context(), "", nil); err != nil || w.Counts() != "0 endpoints, 0 ports" {
 		t.Errorf("%v, left %s, of a runtime that does not tell the configuration", err, w.Counts())
 	}
 }
 
-func TestKeepLeavesPortsOfOthers(t *testing.T) {
+func TestGCLeavesPortsOfOthers(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
 	for _, id := range []string{"keep", "drop"} {
@@ -171,7 +193,7 @@ func TestKeepLeavesPortsOfOthers(t *testing.T) {
 		}
 	}
 	w.Adopt(drivers.Attachment{EndpointID: "net1.default-engines", ContainerID: "engines"})
-	if err := a.Keep(t.Context(), "contiv-net", []ID{{"keep", "eth0"}}); err != nil {
+	if err := a.GC(t.Context(), "contiv-net", []ID{{"keep", "eth0"}}); err != nil {
 		t.Fatal(err)
 	}
 	if w.Counts() != "1 endpoints, 2 ports" {
@@ -229,12 +251,12 @@ func TestNotedDeletions(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Fail(attachmenttest.Ready, errs.New(errs.Unavailable, "no switch"))
-	a.takeNotice(t.Context())
+	a.readNotes(t.Context())
 	if notes, err := cni.Notes(a.cfg.Notes); len(notes) != 3 || err != nil || w.Counts() != "3 endpoints, 3 ports" {
 		t.Fatalf("while it cannot be done: %s, notes %v, %v", w.Counts(), notes, err)
 	}
 	w.Fail(attachmenttest.Ready, nil)
-	a.takeNotice(t.Context())
+	a.readNotes(t.Context())
 	if notes, err := cni.Notes(a.cfg.Notes); len(notes) != 0 || err != nil || w.Counts() != "1 endpoints, 1 ports" {
 		t.Errorf("left %s, notes %v, %v; expected those of c3", w.Counts(), notes, err)
 	}
@@ -250,17 +272,20 @@ func TestDeleteBeforeThereIsAView(t *testing.T) {
 	}
 }
 
-func TestCollectRemovesPortsWhosePodIsGone(t *testing.T) {
+func TestPortsWhosePodIsGoneAreRemoved(t *testing.T) {
+	synctest.Test(t, testPortsWhosePodIsGoneAreRemoved)
+}
+
+func testPortsWhosePodIsGoneAreRemoved(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
 	living, asked := map[string]bool{"here": true, "going": true}, 0
 	var unanswered error
 	a.cfg.Pods = func(context.Context) (map[string]bool, error) { asked++; return maps.Clone(living), unanswered }
-	pass := func(suspects map[string]bool) map[string]bool { return a.collectOnce(t.Context(), suspects) }
 	if _, err := a.Add(t.Context(), container("no-pod", netxtest.Namespace(t))); err != nil {
 		t.Fatal(err)
 	}
-	if pass(nil); asked != 0 {
+	if pass(t, a); asked != 0 {
 		t.Error("the API server is asked for pods though there are none here")
 	}
 	for _, uid := range []string{"here", "going"} {
@@ -270,25 +295,28 @@ func TestCollectRemovesPortsWhosePodIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if suspects := pass(nil); len(suspects) != 0 {
+	if suspects := pass(t, a); len(suspects) != 0 {
 		t.Fatalf("suspects %v while all pods live", suspects)
 	}
 	delete(living, "going")
 	unanswered = errs.New(errs.Unavailable, "no API server")
-	if suspects := pass(nil); len(suspects) != 0 {
+	if suspects := pass(t, a); len(suspects) != 0 {
 		t.Fatalf("suspects %v without an answer of the API server", suspects)
 	}
 	unanswered = nil
-	suspects := pass(nil)
+	suspects := pass(t, a)
 	if len(suspects) != 1 || w.Counts() != "3 endpoints, 3 ports" {
 		t.Fatalf("suspects %v, %s; expected one, and its runtime to get time", suspects, w.Counts())
 	}
 	living["going"] = true
-	if again := pass(suspects); len(again) != 0 || w.Counts() != "3 endpoints, 3 ports" {
+	time.Sleep(orphanGrace)
+	if again := pass(t, a); len(again) != 0 || w.Counts() != "3 endpoints, 3 ports" {
 		t.Fatalf("suspects %v, %s though the pod is there", again, w.Counts())
 	}
 	delete(living, "going")
-	pass(pass(nil))
+	pass(t, a)
+	time.Sleep(orphanGrace)
+	pass(t, a)
 	if w.Counts() != "2 endpoints, 2 ports" {
 		t.Errorf("left %s, expected to lose the one whose pod is gone", w.Counts())
 	}

@@ -13,20 +13,20 @@ type Step int
 // The steps, in their order.
 const (
 	StepRequest   Step = iota + 1 // read what is asked for
-	StepPlace                     // find out where the container belongs
+	StepNetwork                   // find out which network the container belongs to
 	StepEndpoint                  // create the endpoint, and have the switch forward for it
 	StepNetns                     // enter the container's network namespace
 	StepInterface                 // make and configure the interface
 	StepRoutes                    // give it its routes
 	StepDetach                    // take the port away
-	StepSwitch                    // have a switch that takes orders
+	StepSwitch                    // have a switch that can be programmed
 	StepAgent                     // have an agent that knows the networks
 )
 
 // codes are what a failed step is reported as when it is not for the reasons that Code
 // knows.
 var codes = map[Step]uint{
-	StepRequest: cni.CodeInvalidEnv, StepPlace: cni.CodePodLookup, StepEndpoint: cni.CodeEndpoint, StepNetns: cni.CodeNetns,
+	StepRequest: cni.CodeInvalidEnv, StepNetwork: cni.CodePodLookup, StepEndpoint: cni.CodeEndpoint, StepNetns: cni.CodeNetns,
 	StepInterface: cni.CodeInterface, StepRoutes: cni.CodeRoutes, StepDetach: cni.CodeInterface,
 	StepSwitch: cni.CodeLimited, StepAgent: cni.CodeNotAvailable,
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/contiv/netplugin/state"
-	"github.com/contiv/netplugin/state/docknet"
 )
 
 // addresses remembers what became of the addresses that were handed out. An Engine gives
@@ -65,7 +64,7 @@ func (l *addresses) isOut(owner string, a netip.Addr) bool {
 }
 
 // goWith says that an endpoint of a place is gone, with its addresses.
-func (l *addresses) goWith(p docknet.Place, texts ...string) {
+func (l *addresses) goWith(p state.NetworkRef, texts ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, text := range texts {

@@ -23,7 +23,7 @@ func TestWaitForOrphans(t *testing.T) {
 			return all, nil
 		}
 	}
-	unknown := func() (map[string]bool, error) { return nil, errors.New("the Engine is away") }
+	unknown := func() (map[string]bool, error) { return nil, errors.New("the Engine is down") }
 	for _, tt := range []struct {
 		name  string
 		alone time.Duration
@@ -38,7 +38,7 @@ func TestWaitForOrphans(t *testing.T) {
 		{"about to start", DefaultGrace, noted("about to start"), 0},
 		{"who knows", unnotedFor, unknown, DefaultGrace - unnotedFor},
 	} {
-		if got := c.wait(orphan{name: tt.name}, tt.alone, tt.noted); got != tt.want {
+		if got := c.wait(tt.name, tt.alone, tt.noted); got != tt.want {
 			t.Errorf("%s, alone for %s: stays for %s, want %s", tt.name, tt.alone, got, tt.want)
 		}
 	}

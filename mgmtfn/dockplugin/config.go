@@ -8,8 +8,8 @@ import (
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/endpoint"
 	"github.com/contiv/netplugin/objdb"
-	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/dockerd"
@@ -34,8 +34,7 @@ const DefaultEngineGrace = 30 * time.Second
 type Master interface {
 	AllocAddress(context.Context, masterapi.AllocAddressRequest) (masterapi.AllocAddressResponse, error)
 	ReleaseAddress(context.Context, masterapi.ReleaseAddressRequest) error
-	CreateEndpoint(context.Context, masterapi.CreateEndpointRequest) (state.Endpoint, error)
-	DeleteEndpoint(context.Context, masterapi.DeleteEndpointRequest) error
+	endpoint.Master
 	UpdateEndpoint(context.Context, masterapi.UpdateEndpointRequest) error
 	CreateNetwork(context.Context, contivmodel.Network) error
 	DeleteNetwork(ctx context.Context, key string) error
@@ -43,10 +42,8 @@ type Master interface {
 
 // Agent is what is asked of the agent.
 type Agent interface {
-	Network(ctx context.Context, id string) (drivers.Network, error)
-	KnownNetwork(id string) (drivers.Network, bool)
+	endpoint.Agent
 	Topology() (t docknet.Topology, aci, known bool, changed <-chan struct{})
-	LocalEndpoints() []state.Endpoint
 	PortsChanged()
 	Ready() error
 }

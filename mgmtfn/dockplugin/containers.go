@@ -4,7 +4,7 @@ import (
 	"context"
 	"maps"
 
-	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/dockerd"
@@ -46,7 +46,7 @@ func (w *containers) pass(ctx context.Context) (alive map[string]bool, err error
 		for _, at := range c.Attachments {
 			alive[at.EndpointID] = true
 			if r, ok, _ := w.s.dir.get(at.NetworkID); ok {
-				want[at.EndpointID] = started(c, at, r.Place())
+				want[at.EndpointID] = started(c, at, r.Ref())
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (w *containers) pass(ctx context.Context) (alive map[string]bool, err error
 	return alive, nil
 }
 
-func started(c dockerd.Container, at dockerd.Attachment, p docknet.Place) masterapi.UpdateEndpointRequest {
+func started(c dockerd.Container, at dockerd.Attachment, p state.NetworkRef) masterapi.UpdateEndpointRequest {
 	req := masterapi.UpdateEndpointRequest{
 		ContainerID: c.ID, Labels: c.Labels, Tenant: p.Tenant, Network: p.Network,
 		Event: eventStart, EndpointID: at.EndpointID, EPCommonName: c.Name,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/errs"
@@ -28,7 +29,7 @@ type directory struct {
 	mu      sync.Mutex
 	local   map[string]entry          // of this host's Engine
 	shared  map[string]docknet.Record // of all Engines, by docker network id
-	pools   map[netip.Prefix]docknet.Place
+	pools   map[netip.Prefix]state.NetworkRef
 	step    uint64 // counts the calls that have changed local
 	changed chan struct{}
 	engine  presence
@@ -46,7 +47,7 @@ type entry struct {
 func newDirectory(cfg Config) *directory {
 	return &directory{
 		cfg: cfg, kick: make(chan struct{}, 1), local: map[string]entry{}, shared: map[string]docknet.Record{},
-		pools: map[netip.Prefix]docknet.Place{}, changed: make(chan struct{}), records: delta.NewComparable[string, docknet.Record](),
+		pools: map[netip.Prefix]state.NetworkRef{}, changed: make(chan struct{}), records: delta.NewComparable[string, docknet.Record](),
 	}
 }
 
@@ -121,14 +122,14 @@ func (d *directory) forget(id string) { d.alter(func() { delete(d.local, id) }) 
 
 // notePool remembers for which place a subnet was asked last: a docker network that is
 // made by hand says so to the IPAM driver only.
-func (d *directory) notePool(pool netip.Prefix, p docknet.Place) {
+func (d *directory) notePool(pool netip.Prefix, p state.NetworkRef) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pools[pool] = p
 }
 
 // ofPools returns the place for which one of the pools was asked last.
-func (d *directory) ofPools(all ...cnm.IPAMData) (docknet.Place, bool) {
+func (d *directory) ofPools(all ...cnm.IPAMData) (state.NetworkRef, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, data := range all {
@@ -138,7 +139,7 @@ func (d *directory) ofPools(all ...cnm.IPAMData) (docknet.Place, bool) {
 			}
 		}
 	}
-	return docknet.Place{}, false
+	return state.NetworkRef{}, false
 }
 
 // mark returns a point in time for replace.

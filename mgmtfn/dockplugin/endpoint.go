@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+	"github.com/contiv/netplugin/mgmtfn/endpoint"
 	"github.com/contiv/netplugin/state"
-	"github.com/contiv/netplugin/state/docknet"
-	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -35,7 +32,7 @@ func (s *Server) createEndpoint(ctx context.Context, req cnm.CreateEndpointReque
 	if req.EndpointID == "" {
 		return none, errs.New(errs.Invalid, "no endpoint id given")
 	}
-	release, err := s.turns.Lock(ctx, req.EndpointID)
+	release, err := s.endpoints.Lock(ctx, req.EndpointID)
 	if err != nil {
 		return none, err
 	}
@@ -48,14 +45,15 @@ func (s *Server) createEndpoint(ctx context.Context, req cnm.CreateEndpointReque
 	if err != nil {
 		return none, err
 	}
+	want.Network, want.Name, want.Port = r.Ref(), req.EndpointID, drivers.Attachment{ContainerID: req.EndpointID}
 	s.given.made(req.EndpointID)
-	s.given.note6(req.EndpointID, want.IPv6Address != "")
-	rec, err := s.makeEndpoint(ctx, r.Place(), req.EndpointID, want)
+	s.given.note6(req.EndpointID, want.IPv6 != "")
+	s.engine.collector.begin(req.EndpointID)
+	created, err := s.endpoints.Create(ctx, want)
 	if err != nil {
-		s.undo(r.Place(), req.EndpointID)
-		return none, err
+		return none, createError(err)
 	}
-	s.cfg.Agent.PortsChanged()
+	rec := created.Record
 	s.cfg.Log.WithFields(logrus.Fields{"endpoint": rec.ID, "ip": rec.IPAddress, "mac": rec.MacAddress}).Info("endpoint created")
 	answer := &cnm.EndpointInterface{MacAddress: rec.MacAddress}
 	if preset {
@@ -66,7 +64,7 @@ func (s *Server) createEndpoint(ctx context.Context, req cnm.CreateEndpointReque
 
 // wantedInterface reads what the Engine has chosen: addresses without their lengths, and
 // perhaps a MAC address, which then must not be answered.
-func wantedInterface(req cnm.CreateEndpointRequest) (want masterapi.ConfigEP, macIsPreset bool, err error) {
+func wantedInterface(req cnm.CreateEndpointRequest) (want endpoint.Spec, macIsPreset bool, err error) {
 	ifc := cnm.EndpointInterface{}
 	if req.Interface != nil {
 		ifc = *req.Interface
@@ -74,7 +72,7 @@ func wantedInterface(req cnm.CreateEndpointRequest) (want masterapi.ConfigEP, ma
 	for _, a := range []struct {
 		text string
 		into *string
-	}{{ifc.Address, &want.IPAddress}, {ifc.AddressIPv6, &want.IPv6Address}} {
+	}{{ifc.Address, &want.IPv4}, {ifc.AddressIPv6, &want.IPv6}} {
 		if a.text == "" {
 			continue
 		}
@@ -84,149 +82,61 @@ func wantedInterface(req cnm.CreateEndpointRequest) (want masterapi.ConfigEP, ma
 		}
 		*a.into = p.Addr().String()
 	}
-	want.MacAddress = ifc.MacAddress
-	if text, ok := req.Options[cnm.OptionMAC].(string); ok && want.MacAddress == "" {
-		want.MacAddress = text
+	want.MAC = ifc.MacAddress
+	if text, ok := req.Options[cnm.OptionMAC].(string); ok && want.MAC == "" {
+		want.MAC = text
 	}
 	return want, ifc.MacAddress != "", nil
 }
 
-// makeEndpoint creates endpoint and port, both at the same time.
-func (s *Server) makeEndpoint(ctx context.Context, place docknet.Place, name string, want masterapi.ConfigEP) (rec state.Endpoint, err error) {
-	id := state.EndpointID(place.NetworkID(), name)
-	s.pending.Forget(id)
-	s.engine.collector.begin(name)
-	want.Container, want.Host, want.ServiceName = name, s.cfg.HostLabel, place.Group
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		rec, err = s.cfg.Master.CreateEndpoint(gctx, masterapi.CreateEndpointRequest{
-			TenantName: place.Tenant, NetworkName: place.Network, ServiceName: place.Group, EndpointID: name, ConfigEP: want,
-		})
-		if err == nil && rec.HomingHost != s.cfg.HostLabel {
-			err = errs.New(errs.Exists, "endpoint %s already exists on host %s", rec.ID, rec.HomingHost)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", msgMaster, err)
-		}
-		return nil
-	})
-	g.Go(func() error {
-		n, err := s.cfg.Agent.Network(gctx, place.NetworkID())
-		if err == nil {
-			_, err = s.cfg.Ports.Attach(gctx, drivers.Attachment{EndpointID: id, ContainerID: name}, n.Encap, n.Tag)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", msgCreate, err)
-		}
-		return nil
-	})
-	return rec, g.Wait()
+// createError says in the words of the original what of an endpoint could not be created.
+func createError(err error) error {
+	var failure *endpoint.CreateError
+	if errors.As(err, &failure) && failure.Part == endpoint.RecordPart {
+		return fmt.Errorf("%s: %w", msgMaster, err)
+	}
+	return fmt.Errorf("%s: %w", msgCreate, err)
 }
 
-// undo leaves nothing of an endpoint that could not be made. The call's time may be
-// over, so it takes its own.
-func (s *Server) undo(place docknet.Place, name string) {
-	ctx, cancel := context.WithTimeout(context.Background(), undoTimeout)
-	defer cancel()
-	if err := s.remove(ctx, place, name); err != nil {
-		s.cfg.Log.WithError(err).WithField("endpoint", name).Warn("what is left of a failed endpoint is removed later")
+// removing notes that the addresses of an endpoint go with it.
+func (s *Server) removing(e endpoint.Endpoint) {
+	if e.Record == nil {
+		return
 	}
-}
-
-// masterShare is how much of a deletion's time netmaster may take; what it cannot be told
-// now it is told later.
-const masterShare = 3 * time.Second
-
-// share bounds what a removal asks of netmaster.
-func (s *Server) share(ctx context.Context) (context.Context, context.CancelFunc) {
-	share := masterShare
-	if s.pending.Len() > 0 {
-		share = 0 // it has been waited for already: containers go one after the other
-	}
-	return context.WithTimeout(ctx, share)
-}
-
-// remove takes an endpoint down: its port, and its record at netmaster.
-func (s *Server) remove(ctx context.Context, place docknet.Place, name string) error {
-	id := state.EndpointID(place.NetworkID(), name)
-	for _, rec := range s.cfg.Agent.LocalEndpoints() {
-		if rec.ID == id {
-			defer s.given.goWith(place, rec.IPAddress, rec.IPv6Address)
-			s.borrowed(place, name, rec.IPAddress)
-		}
-	}
-	if err := s.cfg.Ports.Detach(ctx, id); err != nil {
-		return err
-	}
-	s.cfg.Agent.PortsChanged()
-	req := masterapi.DeleteEndpointRequest{TenantName: place.Tenant, NetworkName: place.Network, ServiceName: place.Group, EndpointID: name}
-	short, cancel := s.share(ctx)
-	defer cancel()
-	if err := s.cfg.Master.DeleteEndpoint(short, req); err != nil {
-		s.pending.Add(id, req)
-		s.cfg.Log.WithError(err).WithField("endpoint", id).Warn("netmaster cannot be told of a deletion now; retrying in the background")
-	}
-	return nil
+	s.borrowed(e.Network, e.Name, e.Record.IPAddress)
+	s.given.goWith(e.Network, e.Record.IPAddress, e.Record.IPv6Address)
 }
 
 // deleteEndpoint takes an endpoint down; one that is gone is no error. Neither the docker
-// network nor that of Contiv need exist any more. What cannot be taken down now is later:
-// an Engine that is refused keeps the endpoint for ever.
+// network nor that of Contiv need exist any more. What cannot be removed now is removed
+// later: an Engine that gets an error keeps the endpoint for ever.
 func (s *Server) deleteEndpoint(ctx context.Context, req cnm.EndpointRequest) (cnm.Empty, error) {
-	release, err := s.turns.Lock(ctx, req.EndpointID)
+	release, err := s.endpoints.Lock(ctx, req.EndpointID)
 	if err != nil {
 		return cnm.Empty{}, err
 	}
 	defer release()
 	s.given.note6(req.EndpointID, true)
-	places := s.placesOf(req.EndpointID)
+	found := s.endpoints.Named(req.EndpointID)
 	if r, ok, _ := s.dir.get(req.NetworkID); ok {
-		places[state.EndpointID(r.Place().NetworkID(), req.EndpointID)] = r.Place()
+		e := endpoint.At(r.Ref(), req.EndpointID)
+		found[e.ID] = e
 	}
 	// Until both are ready not all records and ports are known.
 	err = errors.Join(s.cfg.Agent.Ready(), s.cfg.Ports.Ready())
-	for id, place := range places {
-		if failed := s.remove(ctx, place, req.EndpointID); failed != nil {
+	for id, e := range found {
+		if failed := s.endpoints.Remove(ctx, e); failed != nil {
 			err = failed
 			continue
 		}
 		s.cfg.Log.WithField("endpoint", id).Info("endpoint removed")
 	}
 	if err != nil {
-		s.cfg.Log.WithError(err).WithField("endpoint", req.EndpointID).Info("what is left of an endpoint is removed in the background")
+		s.cfg.Log.WithError(err).WithField("endpoint", req.EndpointID).Warn("cannot remove an endpoint completely; retrying in the background")
 		s.engine.collector.end(req.EndpointID)
 		s.engine.wake()
 	}
 	return cnm.Empty{}, nil
-}
-
-// placesOf finds where an endpoint of this host is, by its records and by its ports.
-func (s *Server) placesOf(name string) map[string]docknet.Place {
-	out := map[string]docknet.Place{}
-	for _, rec := range s.cfg.Agent.LocalEndpoints() {
-		if rec.EndpointID == name {
-			out[rec.ID] = s.placeOf(rec.NetID, rec.ServiceName)
-		}
-	}
-	for _, at := range s.cfg.Ports.Attachments() {
-		netID, ok := strings.CutSuffix(at.EndpointID, "-"+name)
-		if _, known := out[at.EndpointID]; ok && !known && at.ContainerID == name {
-			out[at.EndpointID] = s.placeOf(netID, "")
-		}
-	}
-	return out
-}
-
-// placeOf takes the id of a network apart, at its last dot when the network is gone.
-func (s *Server) placeOf(netID, group string) docknet.Place {
-	if n, ok := s.cfg.Agent.KnownNetwork(netID); ok {
-		return docknet.Place{Tenant: n.Tenant, Network: n.Name, Group: group}
-	}
-	i := strings.LastIndexByte(netID, '.')
-	if i < 0 {
-		return docknet.Place{Tenant: docknet.DefaultTenant, Network: netID, Group: group}
-	}
-	return docknet.Place{Tenant: netID[i+1:], Network: netID[:i], Group: group}
 }
 
 // join says which interface the Engine is to move, once the switch forwards for it.
@@ -236,8 +146,8 @@ func (s *Server) join(ctx context.Context, req cnm.JoinRequest) (cnm.JoinRespons
 	if err != nil {
 		return none, fmt.Errorf("%s: %w", msgNetwork, err)
 	}
-	id := state.EndpointID(r.Place().NetworkID(), req.EndpointID)
-	n, err := s.cfg.Agent.Network(ctx, r.Place().NetworkID())
+	id := state.EndpointID(r.Ref().NetworkID(), req.EndpointID)
+	n, err := s.cfg.Agent.Network(ctx, r.Ref().NetworkID())
 	if err != nil {
 		return none, err
 	}
@@ -263,7 +173,7 @@ func (s *Server) join(ctx context.Context, req cnm.JoinRequest) (cnm.JoinRespons
 // forwardsWithin bounds how long a container waits for the switch.
 const forwardsWithin = 8 * time.Second
 
-// forwards waits until the switch forwards for an endpoint. One that is slow, or away, is
+// forwards waits until the switch forwards for an endpoint. One that is slow, or down, is
 // not waited for longer than forwardsWithin: an Engine starts a container once, and the
 // flows come when they can.
 func (s *Server) forwards(ctx context.Context, id string) error {
@@ -273,7 +183,7 @@ func (s *Server) forwards(ctx context.Context, id string) error {
 	if err == nil || ctx.Err() != nil || !errs.Is(err, errs.Timeout) && !errs.Is(err, errs.Unavailable) {
 		return err
 	}
-	s.cfg.Log.WithError(err).WithField("endpoint", id).Warn("a container starts before the switch forwards for it")
+	s.cfg.Log.WithError(err).WithField("endpoint", id).Warn("the switch does not forward for a container yet; starting it without network for now")
 	return nil
 }
 

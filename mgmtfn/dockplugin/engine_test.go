@@ -30,7 +30,7 @@ func TestHostWithoutEngine(t *testing.T) {
 	down(true)
 	noted(true)
 	wait := docknet.Hosts{Store: w.store, Patience: time.Hour}
-	if err := wait.Settle(t.Context(), records.Place{Tenant: "default", Network: "net1"}); err != nil {
+	if err := wait.Settle(t.Context(), state.NetworkRef{Tenant: "default", Network: "net1"}); err != nil {
 		t.Error(err)
 	}
 	w.stop()

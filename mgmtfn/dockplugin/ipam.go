@@ -57,7 +57,7 @@ func (s *Server) requestPool(ctx context.Context, req cnm.RequestPoolRequest) (c
 	if err != nil {
 		return none, err
 	}
-	if place == (docknet.Place{}) {
+	if place == (state.NetworkRef{}) {
 		if !pool.IsValid() {
 			return none, errs.New(errs.Invalid, "which subnet? Give --subnet, --ipam-opt contiv-tag=TAG, or --ipam-opt tenant=TENANT --ipam-opt network=NETWORK")
 		}
@@ -80,15 +80,15 @@ func (s *Server) requestPool(ctx context.Context, req cnm.RequestPoolRequest) (c
 
 // poolPlace finds the place that the options of an IPAM driver name; the zero place when
 // they name none.
-func (s *Server) poolPlace(ctx context.Context, options map[string]string) (place docknet.Place, n state.Network, err error) {
+func (s *Server) poolPlace(ctx context.Context, options map[string]string) (place state.NetworkRef, n state.Network, err error) {
 	tag := options[docknet.OptionTag]
 	named, isNamed := docknet.OfOptions(options)
 	if tag == "" && !isNamed {
-		return docknet.Place{}, n, nil
+		return state.NetworkRef{}, n, nil
 	}
 	notFound := errs.New(errs.NotFound, "failed to lookup tag. No group and no network has the tag %q", tag)
 	if isNamed {
-		notFound = errs.New(errs.NotFound, "network not found: %s", named.Key())
+		notFound = errs.New(errs.NotFound, "network not found: %s", docknet.Key(named))
 	}
 	err = s.lookup(ctx, func(t docknet.Topology) bool {
 		found := true
@@ -150,7 +150,7 @@ func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressReque
 		s.given.handOut(id.owner, p.Addr(), alloc.Reservation)
 	}
 	host, _, _ := strings.Cut(resp.IPv4Address, "/")
-	return unheard{cnm.RequestAddressResponse{Address: resp.IPv4Address}, func(ctx context.Context) error {
+	return undeliverable{cnm.RequestAddressResponse{Address: resp.IPv4Address}, func(ctx context.Context) error {
 		_, err := s.releaseAddress(ctx, cnm.ReleaseAddressRequest{PoolID: req.PoolID, Address: host})
 		return err
 	}}, nil
@@ -201,7 +201,7 @@ func (s *Server) releaseAddress(ctx context.Context, req cnm.ReleaseAddressReque
 	if given.went {
 		return cnm.Empty{}, nil
 	}
-	short, cancel := s.share(ctx)
+	short, cancel := s.endpoints.Share(ctx)
 	defer cancel()
 	release := masterapi.ReleaseAddressRequest{NetworkID: id.owner + "|" + s.addressPool(id), IPv4Address: a.String(), Reservation: given.reservation}
 	if !s.cfg.Swarm {

@@ -14,11 +14,10 @@ import (
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
 	"github.com/contiv/netplugin/state"
-	"github.com/contiv/netplugin/state/docknet"
 )
 
 // known waits until the agent knows what has been made.
-func (w *world) known(places ...docknet.Place) {
+func (w *world) known(places ...state.NetworkRef) {
 	w.t.Helper()
 	w.eventually("the agent knows the networks", func() bool {
 		t, _, _, _ := w.agent.Topology()
@@ -36,7 +35,7 @@ func TestPools(t *testing.T) {
 	w.network("net1", "10.1.1.0/24", "10.1.1.254", func(n *contivmodel.Network) { n.IPv6Subnet = "2001:db8:1::/100" })
 	w.network("net2", "10.2.1.0/24", "", func(n *contivmodel.Network) { n.TenantName, n.CfgdTag = "blue", "sky" })
 	w.group("web", "net1", func(g *contivmodel.EndpointGroup) { g.IPPool, g.CfgdTag = "10.1.1.10-10.1.1.20", "webtag" })
-	w.known(docknet.Place{Tenant: "blue", Network: "net2"}, docknet.Place{Tenant: "default", Network: "net1", Group: "web"})
+	w.known(state.NetworkRef{Tenant: "blue", Network: "net2"}, state.NetworkRef{Tenant: "default", Network: "net1", Group: "web"})
 	named := func(pairs ...string) map[string]string {
 		m := map[string]string{}
 		for i := 0; i < len(pairs); i += 2 {
@@ -82,7 +81,7 @@ func TestAddresses(t *testing.T) {
 	w.network("net1", "10.1.1.0/24", "10.1.1.254", func(n *contivmodel.Network) { n.IPv6Subnet, n.IPv6Gateway = "2001:db8:1::/100", "2001:db8:1::fe" })
 	w.network("nogw", "10.2.1.0/24", "")
 	w.group("web", "net1", func(g *contivmodel.EndpointGroup) { g.IPPool = "10.1.1.10-10.1.1.20" })
-	w.known(docknet.Place{Tenant: "default", Network: "nogw"}, docknet.Place{Tenant: "default", Network: "net1", Group: "web"})
+	w.known(state.NetworkRef{Tenant: "default", Network: "nogw"}, state.NetworkRef{Tenant: "default", Network: "net1", Group: "web"})
 	const net1, web = "net1.default|10.1.1.0/24", "net1:web.default|10.1.1.0/24"
 	for _, c := range []struct {
 		pool, want string
@@ -225,12 +224,12 @@ type deaf struct{ *httptest.ResponseRecorder }
 
 func (deaf) FlushError() error { return net.ErrClosed }
 
-// TestUnheardAddressIsFree: an Engine that has given up before it got an address does not
+// TestUndeliveredAddressIsFree: an Engine that has given up before it got an address does not
 // give it back.
-func TestUnheardAddressIsFree(t *testing.T) {
+func TestUndeliveredAddressIsFree(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
-	w.known(docknet.Place{Tenant: "default", Network: "net1"})
+	w.known(state.NetworkRef{Tenant: "default", Network: "net1"})
 	r := httptest.NewRequest(http.MethodPost, "/IpamDriver.RequestAddress", strings.NewReader(`{"PoolID":"net1.default|10.1.1.0/24"}`))
 	w.server.ServeHTTP(deaf{httptest.NewRecorder()}, r)
 	if diff := cmp.Diff([]string{"net1.default/10.1.1.254"}, w.keys(state.IPAMRoot)); diff != "" {

@@ -327,7 +327,7 @@ func TestSwarm(t *testing.T) {
 	w := newWorld(t, swarm)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
 	w.group("web", "net1", func(g *contivmodel.EndpointGroup) { g.CfgdTag = "webtag" })
-	w.known(docknet.Place{Tenant: "default", Network: "net1", Group: "web"})
+	w.known(state.NetworkRef{Tenant: "default", Network: "net1", Group: "web"})
 	alloc := func(req cnm.AllocateNetworkRequest) error {
 		return call200(w.server, "/NetworkDriver.AllocateNetwork", req, nil)
 	}
@@ -339,7 +339,7 @@ func TestSwarm(t *testing.T) {
 		if err := alloc(own); err != nil {
 			t.Fatal(err)
 		}
-		w.known(docknet.Place{Tenant: "default", Network: ownID})
+		w.known(state.NetworkRef{Tenant: "default", Network: ownID})
 	}
 	if err := alloc(cnm.AllocateNetworkRequest{NetworkID: "x"}); err == nil || !strings.Contains(err.Error(), "--subnet") {
 		t.Errorf("neither tag nor subnet: %v", err)

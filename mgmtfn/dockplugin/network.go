@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
@@ -37,13 +38,13 @@ func (s *Server) deleteNetwork(_ context.Context, req cnm.NetworkRequest) (cnm.E
 }
 
 // placeOfOptions finds the place that the options of a docker network name.
-func (s *Server) placeOfOptions(ctx context.Context, options map[string]string) (place docknet.Place, ok bool, err error) {
+func (s *Server) placeOfOptions(ctx context.Context, options map[string]string) (place state.NetworkRef, ok bool, err error) {
 	if p, ok := docknet.OfOptions(options); ok {
 		return p, true, nil
 	}
 	tag := options[docknet.OptionTag]
 	if tag == "" {
-		return docknet.Place{}, false, nil
+		return state.NetworkRef{}, false, nil
 	}
 	err = s.lookup(ctx, func(t docknet.Topology) (found bool) {
 		place, found = t.Tagged(tag)
@@ -77,7 +78,7 @@ func (s *Server) gatewayCheck(ctx context.Context, req cnm.GwAllocCheckRequest) 
 		v4, v6 := docknet.Subnets(n)
 		skip = cnm.GwAllocCheckResponse{SkipIPv4: !v4.Gateway.IsValid(), SkipIPv6: !v6.Gateway.IsValid()}
 		return found
-	}, errs.New(errs.NotFound, "network not found: %s", place.Key()))
+	}, errs.New(errs.NotFound, "network not found: %s", docknet.Key(place)))
 	if err != nil {
 		return cnm.GwAllocCheckResponse{}, nil // as above
 	}

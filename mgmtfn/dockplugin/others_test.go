@@ -7,6 +7,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/fakedriver"
+	"github.com/contiv/netplugin/mgmtfn/endpoint"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
 )
@@ -35,11 +36,12 @@ func TestContainersOfOtherRuntimesStay(t *testing.T) {
 		}
 		agent.records = append(agent.records, state.Endpoint{ID: at.EndpointID, NetID: "n.default", EndpointID: at.ContainerID})
 	}
-	w := newCollector(&Server{cfg: Config{HostLabel: "host1", Agent: agent, Ports: driver}})
 	for _, records := range [][]state.Endpoint{agent.records, nil} { // by record, and by port alone
-		w.s.cfg.Agent = locals{records: records}
+		s := &Server{cfg: Config{HostLabel: "host1"}}
+		s.endpoints = endpoint.New(endpoint.Config{HostLabel: "host1", Agent: locals{records: records}, Ports: driver})
+		c := newCollector(s)
 		var got []string
-		for id := range w.orphans(map[string]bool{"alive": true}) {
+		for id := range s.endpoints.Orphans(func(e endpoint.Endpoint) bool { return c.alive(e, map[string]bool{"alive": true}) }) {
 			got = append(got, id)
 		}
 		if diff := cmp.Diff([]string{"n.default-engines"}, got); diff != "" {

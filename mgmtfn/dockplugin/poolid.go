@@ -20,7 +20,7 @@ type poolID struct {
 }
 
 // ownerOf is the first part of the pool id of a place.
-func ownerOf(p docknet.Place) string {
+func ownerOf(p state.NetworkRef) string {
 	if p.Group != "" {
 		return p.Network + ":" + p.Group + "." + p.Tenant
 	}
@@ -60,7 +60,7 @@ func (id poolID) network(t docknet.Topology) (state.Network, bool) {
 		}
 	}
 	for _, g := range t.Groups {
-		p := docknet.Place{Tenant: g.TenantName, Network: g.NetworkName, Group: g.GroupName}
+		p := state.NetworkRef{Tenant: g.TenantName, Network: g.NetworkName, Group: g.GroupName}
 		if id.owner != "" && ownerOf(p) == id.owner {
 			return t.Network(p.NetworkID())
 		}

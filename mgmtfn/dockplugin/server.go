@@ -12,10 +12,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/contiv/netplugin/mgmtfn/deletions"
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
+	"github.com/contiv/netplugin/mgmtfn/endpoint"
 	"github.com/contiv/netplugin/utils/errs"
-	"github.com/contiv/netplugin/utils/keylock"
 )
 
 // Limits of one call: its body in bytes, and its duration. An Engine that starts waits for
@@ -29,14 +28,13 @@ const (
 
 // Server serves an Engine. Create it with NewServer.
 type Server struct {
-	cfg      Config
-	dir      *directory
-	pending  *deletions.Queue
-	turns    keylock.Locks
-	given    *addresses
-	engine   *engineLoop
-	begun    time.Time
-	handlers map[string]handler
+	cfg       Config
+	dir       *directory
+	endpoints *endpoint.Manager
+	given     *addresses
+	engine    *engineLoop
+	begun     time.Time
+	handlers  map[string]handler
 }
 
 // handler answers one call, given its body.
@@ -44,10 +42,11 @@ type handler func(ctx context.Context, body []byte) (any, error)
 
 // NewServer makes a server; it serves nothing before Run.
 func NewServer(cfg Config) *Server {
-	s := &Server{
-		cfg: cfg, dir: newDirectory(cfg), pending: deletions.New(cfg.Master, cfg.Log),
-		given: newAddresses(), begun: time.Now(),
-	}
+	s := &Server{cfg: cfg, dir: newDirectory(cfg), given: newAddresses(), begun: time.Now()}
+	s.endpoints = endpoint.New(endpoint.Config{
+		HostLabel: cfg.HostLabel, Master: cfg.Master, Agent: cfg.Agent, Ports: cfg.Ports,
+		PortsChanged: cfg.Agent.PortsChanged, Removing: s.removing, Log: cfg.Log,
+	})
 	s.engine = newEngineLoop(s)
 	s.handlers = s.routes()
 	return s
@@ -59,7 +58,7 @@ func (s *Server) Run(ctx context.Context, socket string) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return Serve(gctx, socket, s) })
 	g.Go(func() error { return s.dir.run(gctx) })
-	g.Go(func() error { return s.pending.Run(gctx) })
+	g.Go(func() error { return s.endpoints.Run(gctx) })
 	g.Go(func() error { return s.engine.run(gctx) })
 	if err := g.Wait(); ctx.Err() == nil {
 		return err
@@ -140,16 +139,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unheard is an answer that has to be taken back when nobody hears it: an Engine that has
-// given up waiting does not know what it would have to give back.
-type unheard struct {
-	answer   any
-	takeBack func(context.Context) error
+// undeliverable is a reply that has to be undone if it cannot be delivered: an Engine that
+// has given up waiting does not know what it would have to give back.
+type undeliverable struct {
+	answer any
+	undo   func(context.Context) error
 }
 
 // reply answers a call that succeeded.
 func (s *Server) reply(w http.ResponseWriter, reply any) {
-	u, ok := reply.(unheard)
+	u, ok := reply.(undeliverable)
 	if !ok {
 		cnm.Answer(w, http.StatusOK, reply)
 		return
@@ -160,8 +159,8 @@ func (s *Server) reply(w http.ResponseWriter, reply any) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), undoTimeout)
 	defer cancel()
-	if err := u.takeBack(ctx); err != nil {
-		s.cfg.Log.WithError(err).Warn("what an answer that nobody heard has given is taken back later")
+	if err := u.undo(ctx); err != nil {
+		s.cfg.Log.WithError(err).Warn("cannot undo a call whose reply could not be delivered; netmaster takes the address back later")
 	}
 }
 

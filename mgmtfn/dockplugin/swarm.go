@@ -38,7 +38,7 @@ func (s *Server) allocateNetwork(ctx context.Context, req cnm.AllocateNetworkReq
 	} else if again {
 		// The manager has been restarted, or is another one. It asks again for what it
 		// holds, and has forgotten the rest.
-		if err := s.letGo(ctx, place, false); err != nil {
+		if err := s.releaseHeld(ctx, place, false); err != nil {
 			return cnm.AllocateNetworkResponse{}, err
 		}
 	}
@@ -46,29 +46,29 @@ func (s *Server) allocateNetwork(ctx context.Context, req cnm.AllocateNetworkReq
 	if err != nil {
 		return cnm.AllocateNetworkResponse{}, err
 	}
-	if err := s.commit(ctx, objdb.Put(docknet.Root+place.Key(), value)); err != nil {
+	if err := s.commit(ctx, objdb.Put(docknet.Root+docknet.Key(place), value)); err != nil {
 		return cnm.AllocateNetworkResponse{}, fmt.Errorf("note docker network %.12s: %w", req.NetworkID, err)
 	}
 	return echo, nil
 }
 
 // standsFor reports whether a docker network has been noted for a place.
-func (s *Server) standsFor(ctx context.Context, id string, place docknet.Place) (bool, error) {
-	kv, err := s.cfg.Store.Get(ctx, docknet.Root+place.Key())
+func (s *Server) standsFor(ctx context.Context, id string, place state.NetworkRef) (bool, error) {
+	kv, err := s.cfg.Store.Get(ctx, docknet.Root+docknet.Key(place))
 	if errs.Is(err, errs.NotFound) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read what stands for %s: %w", place.Name(), err)
+		return false, fmt.Errorf("read what stands for %s: %w", docknet.Name(place), err)
 	}
 	var r docknet.Record
 	return json.Unmarshal(kv.Value, &r) == nil && r.DocknetUUID == id, nil
 }
 
 // networkOfSwarm makes the network that a swarm's docker network stands for.
-func (s *Server) networkOfSwarm(ctx context.Context, req cnm.AllocateNetworkRequest) (docknet.Place, error) {
+func (s *Server) networkOfSwarm(ctx context.Context, req cnm.AllocateNetworkRequest) (state.NetworkRef, error) {
 	if len(req.IPv4Data) == 0 || req.IPv4Data[0].Pool == "" {
-		return docknet.Place{}, errs.New(errs.Invalid, "which network? Give -o contiv-tag=TAG and --ipam-opt contiv-tag=TAG, or --subnet")
+		return state.NetworkRef{}, errs.New(errs.Invalid, "which network? Give -o contiv-tag=TAG and --ipam-opt contiv-tag=TAG, or --subnet")
 	}
 	n := contivmodel.Network{
 		Key: docknet.DefaultTenant + ":" + req.NetworkID, TenantName: docknet.DefaultTenant, NetworkName: req.NetworkID,
@@ -78,7 +78,7 @@ func (s *Server) networkOfSwarm(ctx context.Context, req cnm.AllocateNetworkRequ
 	if len(req.IPv6Data) > 0 {
 		n.IPv6Subnet, n.IPv6Gateway = req.IPv6Data[0].Pool, host(req.IPv6Data[0].Gateway)
 	}
-	place := docknet.Place{Tenant: n.TenantName, Network: n.NetworkName}
+	place := state.NetworkRef{Tenant: n.TenantName, Network: n.NetworkName}
 	if _, ok := s.cfg.Agent.KnownNetwork(place.NetworkID()); ok {
 		return place, nil // asked again
 	}
@@ -113,7 +113,7 @@ func (s *Server) addressPool(id poolID) string {
 
 // borrowed says of the address of a task's endpoint, if an agent that was here before this
 // one has made it, that this node will give it back as well.
-func (s *Server) borrowed(place docknet.Place, endpoint, address string) {
+func (s *Server) borrowed(place state.NetworkRef, endpoint, address string) {
 	a, err := netip.ParseAddr(address)
 	if !s.cfg.Swarm || err != nil || !s.given.inherited(endpoint) {
 		return

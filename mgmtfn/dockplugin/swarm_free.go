@@ -8,6 +8,7 @@ import (
 
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
@@ -39,9 +40,9 @@ func (s *Server) freeNetwork(ctx context.Context, req cnm.NetworkRequest) (cnm.E
 	return cnm.Empty{}, nil
 }
 
-// letGo says that the manager holds none of the addresses of a docker network: none that
+// releaseHeld says that the manager holds none of the addresses of a docker network: none that
 // it does not ask for again, or, with its network gone, none at all.
-func (s *Server) letGo(ctx context.Context, p docknet.Place, gone bool) error {
+func (s *Server) releaseHeld(ctx context.Context, p state.NetworkRef, gone bool) error {
 	err := s.cfg.Master.ReleaseAddress(ctx, masterapi.ReleaseAddressRequest{NetworkID: ownerOf(p), Held: true, Gone: gone})
 	if errs.Is(err, errs.NotFound) {
 		return nil
@@ -52,7 +53,7 @@ func (s *Server) letGo(ctx context.Context, p docknet.Place, gone bool) error {
 // finishFree removes the network that was made for a docker network that is gone, then
 // the record.
 func (s *Server) finishFree(ctx context.Context, r docknet.Record) error {
-	if err := s.letGo(ctx, r.Place(), true); err != nil {
+	if err := s.releaseHeld(ctx, r.Ref(), true); err != nil {
 		return err
 	}
 	if r.NetworkName == r.DocknetUUID {

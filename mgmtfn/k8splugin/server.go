@@ -11,8 +11,10 @@ import (
 
 	"github.com/contiv/netplugin/mgmtfn/attachment"
 	"github.com/contiv/netplugin/mgmtfn/cni"
+	"github.com/contiv/netplugin/mgmtfn/endpoint"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin/cniapi"
 	"github.com/contiv/netplugin/mgmtfn/socket"
+	"github.com/contiv/netplugin/state"
 )
 
 // Limits of one call: its body in bytes, and its duration. A runtime that is told soon
@@ -50,7 +52,7 @@ func (s *Server) Handler() http.Handler {
 	})
 	handle(mux, cniapi.PathDelPod, callTimeout, func(ctx context.Context, req cniapi.PodRequest) (cniapi.PodReply, error) {
 		gone := wanted(req)
-		return cniapi.PodReply{EndpointID: attachment.Name(gone.ContainerID, gone.IfName)}, at.Delete(ctx, gone.ContainerID, gone.IfName)
+		return cniapi.PodReply{EndpointID: endpoint.Name(gone.ContainerID, gone.IfName)}, at.Delete(ctx, gone.ContainerID, gone.IfName)
 	})
 	handle(mux, cniapi.PathCheckPod, callTimeout, func(ctx context.Context, req cniapi.PodRequest) (cniapi.PodReply, error) {
 		return cniapi.PodReply{}, at.Check(ctx, wanted(req))
@@ -59,11 +61,11 @@ func (s *Server) Handler() http.Handler {
 		return cniapi.PodReply{}, at.Status()
 	})
 	handle(mux, cniapi.PathGC, callTimeout, func(ctx context.Context, req cniapi.GCRequest) (cniapi.PodReply, error) {
-		var keep []attachment.ID
+		var valid []attachment.ID
 		for _, v := range req.ValidAttachments {
-			keep = append(keep, attachment.ID(v))
+			valid = append(valid, attachment.ID(v))
 		}
-		return cniapi.PodReply{}, at.Keep(ctx, req.Config, keep)
+		return cniapi.PodReply{}, at.GC(ctx, req.Config, valid)
 	})
 	return mux
 }
@@ -72,7 +74,7 @@ func (s *Server) Handler() http.Handler {
 func wanted(req cniapi.PodRequest) attachment.Request {
 	r := attachment.Request{
 		ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, CommonName: req.Name, MTU: req.MTU, Config: req.Config,
-		Place: attachment.Place{Tenant: req.Tenant, Network: req.Network, Group: req.Group},
+		Network: state.NetworkRef{Tenant: req.Tenant, Network: req.Network, Group: req.Group},
 	}
 	if c := req.RuntimeConfig; c != nil {
 		r.Addresses, r.MAC = c.IPs, c.MAC
@@ -129,7 +131,7 @@ func handle[T any](mux *http.ServeMux, path string, limit time.Duration, serve f
 // texts are the original's words for a step that failed.
 var texts = map[attachment.Step]string{
 	attachment.StepRequest:   "Error creating EP",
-	attachment.StepPlace:     "Error getting labels",
+	attachment.StepNetwork:   "Error getting labels",
 	attachment.StepEndpoint:  "Error creating EP",
 	attachment.StepNetns:     "Error moving to netns",
 	attachment.StepInterface: "Error setting interface attributes",

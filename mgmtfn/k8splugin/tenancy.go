@@ -1,11 +1,12 @@
 package k8splugin
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/contiv/netplugin/mgmtfn/attachment"
+	"github.com/contiv/netplugin/mgmtfn/placement"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -24,18 +25,13 @@ const (
 // and none, or TENANT/NETWORK/GROUP.
 const AllowedAnnotation = "io.contiv.allowed"
 
-// full is a place with the names of what is not said. (See attachment.Request.Place.)
-func full(p attachment.Place) attachment.Place {
-	return attachment.Place{Tenant: cmp.Or(p.Tenant, "default"), Network: cmp.Or(p.Network, "default-net"), Group: p.Group}
-}
-
-// asEntry writes a place as the narrowest entry of the annotation that allows it.
-func asEntry(p attachment.Place) string {
+// asEntry writes a network as the narrowest entry of the annotation that allows it.
+func asEntry(p state.NetworkRef) string {
 	return strings.TrimSuffix(p.Tenant+"/"+p.Network+"/"+p.Group, "/")
 }
 
-// allows reports whether a list in an annotation allows a place.
-func allows(list string, p attachment.Place) bool {
+// allows reports whether a list in an annotation allows a network.
+func allows(list string, p state.NetworkRef) bool {
 	entries := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' })
 	return slices.ContainsFunc(entries, func(e string) bool {
 		return e == p.Tenant || e == p.Tenant+"/"+p.Network || p.Group != "" && e == asEntry(p)
@@ -43,8 +39,8 @@ func allows(list string, p attachment.Place) bool {
 }
 
 // permit checks what a pod gets under strict tenancy.
-func permit(want attachment.Pod, got, namespace attachment.Place, list string) error {
-	got, namespace = full(got), full(namespace)
+func permit(want attachment.Pod, got, namespace state.NetworkRef, list string) error {
+	got, namespace = placement.WithDefaults(got), placement.WithDefaults(namespace)
 	if got == namespace || allows(list, got) {
 		return nil
 	}

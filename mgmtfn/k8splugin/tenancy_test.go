@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"github.com/contiv/netplugin/mgmtfn/attachment"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
 // TestStrictTenancy: a pod gets what its namespace says or allows, whatever it asks for.
 func TestStrictTenancy(t *testing.T) {
-	place := func(text string) attachment.Place {
+	ref := func(text string) state.NetworkRef {
 		parts := append(strings.Split(text, "/"), "", "")
-		return attachment.Place{Tenant: parts[0], Network: parts[1], Group: parts[2]}
+		return state.NetworkRef{Tenant: parts[0], Network: parts[1], Group: parts[2]}
 	}
 	for _, c := range []struct {
 		name, pod, namespace, list string
@@ -35,7 +36,7 @@ func TestStrictTenancy(t *testing.T) {
 		{name: "a name that begins alike", pod: "blue2/web", list: "blue, blue2/we", refused: "add blue2/web to"},
 		{name: "an entry that is none", pod: "blue/web", list: "*, blue/*, /web, blue/", refused: "add blue/web to"},
 	} {
-		err := permit(attachment.Pod{Namespace: "shop", Name: "one"}, place(c.pod), place(c.namespace), c.list)
+		err := permit(attachment.Pod{Namespace: "shop", Name: "one"}, ref(c.pod), ref(c.namespace), c.list)
 		if (err == nil) != (c.refused == "") || err != nil && (!errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), c.refused)) {
 			t.Errorf("%s: %v, expected %q", c.name, err, c.refused)
 		}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/contiv/netplugin/mgmtfn/placement"
 )
 
 // ClusterState is the part of a cluster that policies depend on. It is not safe for concurrent
@@ -89,15 +91,9 @@ func (w *ClusterState) RemovePolicy(k Key) {
 	clear(w.members)
 }
 
-// tenant is where a pod lives. What its namespace says counts first.
+// tenant is the tenant of a pod.
 func (w *ClusterState) tenant(p Pod) string {
-	switch t := w.namespaces[p.Key.Namespace].Tenant; {
-	case t != "":
-		return t
-	case p.Tenant != "":
-		return p.Tenant
-	}
-	return "default"
+	return placement.Tenant(p.Tenant, w.namespaces[p.Key.Namespace].Tenant)
 }
 
 // selecting lists the policies that select a pod, by name.

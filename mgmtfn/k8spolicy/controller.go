@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/mgmtfn/placement"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -119,7 +120,7 @@ func slim(o any) (any, error) {
 		small := &corev1.Pod{}
 		small.Namespace, small.Name, small.UID, small.ResourceVersion = o.Namespace, o.Name, o.UID, o.ResourceVersion
 		small.Labels = o.Labels
-		for _, key := range []string{labelTenant, corev1.MirrorPodAnnotationKey} {
+		for _, key := range []string{placement.LabelTenant, corev1.MirrorPodAnnotationKey} {
 			if v, ok := o.Annotations[key]; ok {
 				metav1.SetMetaDataAnnotation(&small.ObjectMeta, key, v)
 			}

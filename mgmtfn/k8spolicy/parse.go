@@ -9,20 +9,15 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/contiv/netplugin/mgmtfn/placement"
 )
 
 // IP protocols.
 const protoTCP, protoUDP, protoSCTP = 6, 17, 132
 
-// labelTenant is the label or annotation of a pod or namespace that names its tenant.
-const labelTenant = "io.contiv.tenant"
-
-func tenantOf(o metav1.ObjectMeta) string {
-	if t := o.Labels[labelTenant]; t != "" {
-		return t
-	}
-	return o.Annotations[labelTenant]
-}
+// tenantOf is the tenant that a pod or a namespace names itself.
+func tenantOf(o metav1.ObjectMeta) string { return placement.Annotated(o.Labels, o.Annotations).Tenant }
 
 func protocol(p *corev1.Protocol) (uint8, error) {
 	if p == nil {

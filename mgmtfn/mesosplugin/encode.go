@@ -55,7 +55,7 @@ func routed(a cni.Attached, gateway string) string {
 // texts say what a failed step was for.
 var texts = map[attachment.Step]string{
 	attachment.StepRequest:   "invalid request",
-	attachment.StepPlace:     "failed to read labels",
+	attachment.StepNetwork:   "failed to read labels",
 	attachment.StepEndpoint:  "failed to create endpoint",
 	attachment.StepNetns:     "failed to enter the network namespace",
 	attachment.StepInterface: "failed to set up the interface",

@@ -16,6 +16,7 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/attachment"
 	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/mgmtfn/mesosplugin/mesosapi"
+	"github.com/contiv/netplugin/mgmtfn/placement"
 	"github.com/contiv/netplugin/mgmtfn/socket"
 )
 
@@ -94,11 +95,11 @@ func (s *Server) Handler() http.Handler {
 			return nil, at.Status()
 		}},
 		mesosapi.PathGC: {callTimeout, func(ctx context.Context, req mesosapi.Request) ([]byte, error) {
-			keep := make([]attachment.ID, 0, len(req.Valid))
+			valid := make([]attachment.ID, 0, len(req.Valid))
 			for _, v := range req.Valid {
-				keep = append(keep, attachment.ID(v))
+				valid = append(valid, attachment.ID(v))
 			}
-			return nil, at.Keep(ctx, network(req), keep)
+			return nil, at.GC(ctx, network(req), valid)
 		}},
 	} {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { s.handle(w, r, c.limit, c.serve) })
@@ -168,6 +169,6 @@ func wanted(req mesosapi.Request) attachment.Request {
 	name := cmp.Or(cni.ParseArgs(req.Args)[mesosapi.ArgTaskName], req.ContainerID)
 	return attachment.Request{
 		ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, CommonName: name, Config: network(req),
-		Place: attachment.Labelled(func(label string) string { return req.Labels[label] }),
+		Network: placement.Labelled(req.Labels),
 	}
 }

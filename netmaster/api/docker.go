@@ -7,7 +7,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/docknet"
 	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/objdb"
-	names "github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -20,9 +20,9 @@ type Docker struct {
 // docker is who makes docker networks.
 type docker interface {
 	// Settle waits until the docker network of a place has been tried once.
-	Settle(ctx context.Context, p names.Place) error
+	Settle(ctx context.Context, p state.NetworkRef) error
 	// Release removes the docker network of a place that is about to go.
-	Release(ctx context.Context, p names.Place) error
+	Release(ctx context.Context, p state.NetworkRef) error
 }
 
 // newDocker returns who makes the docker networks of a cluster; nil for nobody.
@@ -62,22 +62,22 @@ func withDocker(c intent.Collection, e *intent.Engine, d docker) intent.Collecti
 }
 
 // place finds the docker network of an object; there is none for infra networks.
-func (c inDocker) place(key string) (names.Place, bool) {
+func (c inDocker) place(key string) (state.NetworkRef, bool) {
 	t, aci := c.engine.Topology()
 	if c.Name() == contivmodel.NetworkKind().Collection {
 		for _, n := range t.Networks {
 			if n.Tenant+":"+n.NetworkName == key {
-				p := names.Place{Tenant: n.Tenant, Network: n.NetworkName}
+				p := state.NetworkRef{Tenant: n.Tenant, Network: n.NetworkName}
 				return p, n.NwType != "infra" && !aci
 			}
 		}
 	}
 	for _, g := range t.Groups {
 		if g.TenantName+":"+g.GroupName == key && c.Name() == contivmodel.EndpointGroupKind().Collection {
-			return names.Place{Tenant: g.TenantName, Network: g.NetworkName, Group: g.GroupName}, true
+			return state.NetworkRef{Tenant: g.TenantName, Network: g.NetworkName, Group: g.GroupName}, true
 		}
 	}
-	return names.Place{}, false
+	return state.NetworkRef{}, false
 }
 
 func (c inDocker) Put(ctx context.Context, key string, body []byte) (any, error) {

@@ -225,7 +225,7 @@ func TestHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := records.Place{Tenant: "default", Network: "net1"}
+	p := state.NetworkRef{Tenant: "default", Network: "net1"}
 	patient := docknet.Hosts{Store: store, Patience: time.Hour}
 	if err := patient.Settle(t.Context(), p); err != nil { // nobody to wait for
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestHosts(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- patient.Settle(t.Context(), p) }()
 	put(records.HostRoot+"host1/x", records.NewRecord(p, dockerd.Network{ID: "x"}))
-	put(records.HostRoot+"host2/other", records.NewRecord(records.Place{Tenant: "default", Network: "net2"}, dockerd.Network{ID: "other"}))
+	put(records.HostRoot+"host2/other", records.NewRecord(state.NetworkRef{Tenant: "default", Network: "net2"}, dockerd.Network{ID: "other"}))
 	put(records.HostRoot+"host2/y", records.NewRecord(p, dockerd.Network{ID: "y"}))
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -245,13 +245,13 @@ func TestHosts(t *testing.T) {
 	if err := patient.Settle(t.Context(), p); err != nil {
 		t.Errorf("a host that has lost its Engine: %v", err)
 	}
-	p3 := records.Place{Tenant: "default", Network: "net3"}
+	p3 := state.NetworkRef{Tenant: "default", Network: "net3"}
 	put(records.HostRoot+"host2/z", records.NewRecord(p3, dockerd.Network{ID: "z"}))
 	if err := patient.Settle(t.Context(), p3); err != nil { // host1 is not waited for
 		t.Errorf("a host without an Engine: %v", err)
 	}
 	hurried := docknet.Hosts{Store: store, Patience: time.Millisecond}
-	if err := hurried.Settle(t.Context(), records.Place{Tenant: "default", Network: "net4"}); err != nil {
+	if err := hurried.Settle(t.Context(), state.NetworkRef{Tenant: "default", Network: "net4"}); err != nil {
 		t.Errorf("agents that do not come: %v", err)
 	}
 }
@@ -262,7 +262,7 @@ func TestMapped(t *testing.T) {
 	if err := c.network("net1", "10.1.1.0/24"); err != nil {
 		t.Fatal(err)
 	}
-	value, err := json.Marshal(records.NewRecord(records.Place{Tenant: "default", Network: "net1"}, dockerd.Network{ID: "swarm"}))
+	value, err := json.Marshal(records.NewRecord(state.NetworkRef{Tenant: "default", Network: "net1"}, dockerd.Network{ID: "swarm"}))
 	if err != nil {
 		t.Fatal(err)
 	}

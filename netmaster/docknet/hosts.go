@@ -24,7 +24,7 @@ type Hosts struct {
 // Settle waits until the Engine of every registered host has the docker network of a
 // place, or for as long as it is patient: agents make it when they can. Hosts that have
 // no Engine are not waited for.
-func (h Hosts) Settle(ctx context.Context, p docknet.Place) error {
+func (h Hosts) Settle(ctx context.Context, p state.NetworkRef) error {
 	patience := h.Patience
 	if patience == 0 {
 		patience = DefaultPatience
@@ -42,7 +42,7 @@ func (h Hosts) Settle(ctx context.Context, p docknet.Place) error {
 				continue
 			}
 			var r docknet.Record
-			if id == docknet.NoEngine || json.Unmarshal(ev.KV.Value, &r) == nil && r.ID == p.Key() {
+			if id == docknet.NoEngine || json.Unmarshal(ev.KV.Value, &r) == nil && r.ID == docknet.Key(p) {
 				delete(missing, host)
 			}
 		}
@@ -54,7 +54,7 @@ func (h Hosts) Settle(ctx context.Context, p docknet.Place) error {
 }
 
 // Release does nothing: agents remove the docker network when its place is gone.
-func (Hosts) Release(context.Context, docknet.Place) error { return nil }
+func (Hosts) Release(context.Context, state.NetworkRef) error { return nil }
 
 // registered returns the labels of the hosts whose agents are registered.
 func (h Hosts) registered(ctx context.Context) (map[string]bool, error) {

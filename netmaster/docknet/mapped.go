@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/utils/errs"
 )
@@ -14,11 +15,11 @@ import (
 type Mapped struct{ Store objdb.Store }
 
 // Settle does nothing.
-func (Mapped) Settle(context.Context, docknet.Place) error { return nil }
+func (Mapped) Settle(context.Context, state.NetworkRef) error { return nil }
 
 // Release fails while a docker network stands for the place.
-func (m Mapped) Release(ctx context.Context, p docknet.Place) error {
-	kv, err := m.Store.Get(ctx, docknet.Root+p.Key())
+func (m Mapped) Release(ctx context.Context, p state.NetworkRef) error {
+	kv, err := m.Store.Get(ctx, docknet.Root+docknet.Key(p))
 	if errs.Is(err, errs.NotFound) {
 		return nil
 	}
@@ -30,5 +31,5 @@ func (m Mapped) Release(ctx context.Context, p docknet.Place) error {
 	if r.Freed {
 		return nil
 	}
-	return errs.New(errs.InUse, "docker network %.12s stands for %s: remove it first, with docker network rm", r.DocknetUUID, p.Name())
+	return errs.New(errs.InUse, "docker network %.12s stands for %s: remove it first, with docker network rm", r.DocknetUUID, docknet.Name(p))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/dockerd"
@@ -99,12 +100,14 @@ func (s *Shared) Run(ctx context.Context) {
 
 // Settle waits until the docker network of a place has been tried once, and returns why
 // it could not be made. That no Engine runs where netmaster does is no failure.
-func (s *Shared) Settle(ctx context.Context, p docknet.Place) error { return s.settle(ctx, p.Name()) }
+func (s *Shared) Settle(ctx context.Context, p state.NetworkRef) error {
+	return s.settle(ctx, docknet.Name(p))
+}
 
 // Release removes the docker network of a place that is about to go. It fails when
 // containers are attached, and then the place must stay.
-func (s *Shared) Release(ctx context.Context, p docknet.Place) error {
-	name := p.Name()
+func (s *Shared) Release(ctx context.Context, p state.NetworkRef) error {
+	name := docknet.Name(p)
 	s.mu.Lock()
 	s.unwanted[name] = true
 	s.mu.Unlock()
@@ -116,9 +119,9 @@ func (s *Shared) Release(ctx context.Context, p docknet.Place) error {
 }
 
 // Keep takes Release back: the place stays.
-func (s *Shared) Keep(p docknet.Place) {
+func (s *Shared) Keep(p state.NetworkRef) {
 	s.mu.Lock()
-	delete(s.unwanted, p.Name())
+	delete(s.unwanted, docknet.Name(p))
 	s.mu.Unlock()
 	s.wake()
 }
@@ -228,7 +231,7 @@ func (s *Shared) apply(ctx context.Context, want map[string]dockerd.Network, fai
 func note(records map[string]docknet.Record, n dockerd.Network, id string) {
 	if p, ok := docknet.OfOptions(n.Options); ok {
 		n.ID = id
-		records[p.Key()] = docknet.NewRecord(p, n)
+		records[docknet.Key(p)] = docknet.NewRecord(p, n)
 	}
 }
 

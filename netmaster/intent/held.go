@@ -77,7 +77,7 @@ func (e *Engine) holders(ctx context.Context) (map[string]bool, error) {
 	for _, kv := range kvs {
 		var r docknet.Record
 		if json.Unmarshal(kv.Value, &r) == nil {
-			out[r.Place().NetworkID()] = true
+			out[r.Ref().NetworkID()] = true
 		}
 	}
 	return out, nil

@@ -22,6 +22,14 @@ func TestCheck(t *testing.T) {
 			name: "daemons apart", file: "netplugin/agent/a.go", source: `import _ "github.com/contiv/netplugin/netmaster/ipam"`,
 			want: []string{"netplugin/agent/a.go:2: netplugin must not import netmaster/ipam"},
 		},
+		{
+			name: "the agent and its runtimes", file: "netplugin/agent/a.go", source: `import _ "github.com/contiv/netplugin/mgmtfn/cni"`,
+			want: []string{"netplugin/agent/a.go:2: netplugin must not import mgmtfn/cni"},
+		},
+		{
+			name: "runtimes and the agent", file: "mgmtfn/cni/a.go", source: `import _ "github.com/contiv/netplugin/netplugin/agent"`,
+			want: []string{"mgmtfn/cni/a.go:2: mgmtfn must not import netplugin/agent"},
+		},
 		{name: "same folder", file: "utils/a/a.go", source: `import _ "github.com/contiv/netplugin/utils/b"`},
 		{
 			name: "new folder", file: "novel/a.go", source: `import _ "github.com/contiv/netplugin/utils/b"`,

@@ -19,7 +19,7 @@ import (
 // DefaultTenant is the tenant that docker networks do not name.
 const DefaultTenant = "default"
 
-// Label marks the docker networks Contiv has made; its value is the key of their place.
+// Label marks the docker networks Contiv has made; its value is the Key of what they stand for.
 const Label = "io.contiv.docknet"
 
 // Options of docker networks, of their IPAM driver or of both.
@@ -32,11 +32,8 @@ const (
 	optionPktTag  = "pkt-tag"
 )
 
-// Place is a network, or a group of it: where the containers of a docker network belong.
-type Place struct{ Tenant, Network, Group string }
-
-// Name is the name of the place's docker network.
-func (p Place) Name() string {
+// Name is the name of the docker network that stands for a network, or for a group of it.
+func Name(p state.NetworkRef) string {
 	name := p.Network
 	if p.Group != "" {
 		name = p.Group
@@ -47,11 +44,14 @@ func (p Place) Name() string {
 	return name
 }
 
-// Key is the end of the key of the place's record; without a group it ends in a dot.
-func (p Place) Key() string { return p.Tenant + "." + p.Network + "." + p.Group }
+// Key is the end of the key of that docker network's record; without a group it ends in a
+// dot.
+func Key(p state.NetworkRef) string { return p.Tenant + "." + p.Network + "." + p.Group }
 
-// NetworkID is the id of the place's network.
-func (p Place) NetworkID() string { return state.NetworkID(p.Network, p.Tenant) }
+// ofGroup names a group.
+func ofGroup(g state.EndpointGroup) state.NetworkRef {
+	return state.NetworkRef{Tenant: g.TenantName, Network: g.NetworkName, Group: g.GroupName}
+}
 
 // Topology is what networks and groups there are.
 type Topology struct {
@@ -70,42 +70,42 @@ func (t Topology) Network(id string) (state.Network, bool) {
 }
 
 // Tagged finds the group with a tag, else the network with it.
-func (t Topology) Tagged(tag string) (Place, bool) {
+func (t Topology) Tagged(tag string) (state.NetworkRef, bool) {
 	for _, g := range t.Groups {
 		if g.GroupTag == tag {
-			return Place{g.TenantName, g.NetworkName, g.GroupName}, true
+			return ofGroup(g), true
 		}
 	}
 	for _, n := range t.Networks {
 		if n.NetworkTag == tag {
-			return Place{Tenant: n.Tenant, Network: n.NetworkName}, true
+			return state.NetworkRef{Tenant: n.Tenant, Network: n.NetworkName}, true
 		}
 	}
-	return Place{}, false
+	return state.NetworkRef{}, false
 }
 
-// Named finds the place whose docker network has a name. The name may also be
+// Named finds the network or group whose docker network has a name. The name may also be
 // <group>.<network>[/<tenant>], as early versions had it.
-func (t Topology) Named(name string) (Place, bool) {
+func (t Topology) Named(name string) (state.NetworkRef, bool) {
 	left, tenant, given := strings.Cut(name, "/")
 	if !given {
 		tenant = DefaultTenant
 	}
 	for _, g := range t.Groups {
 		if g.TenantName == tenant && (g.GroupName == left || g.GroupName+"."+g.NetworkName == left) {
-			return Place{tenant, g.NetworkName, g.GroupName}, true
+			return ofGroup(g), true
 		}
 	}
 	for _, n := range t.Networks {
 		if n.Tenant == tenant && n.NetworkName == left {
-			return Place{Tenant: tenant, Network: left}, true
+			return state.NetworkRef{Tenant: tenant, Network: left}, true
 		}
 	}
-	return Place{}, false
+	return state.NetworkRef{}, false
 }
 
-// Has reports whether a place exists.
-func (t Topology) Has(p Place) bool {
+// Has reports whether a network or group exists.
+func (t Topology) Has(p state.NetworkRef) bool {
 	if p.Group != "" {
 		return slices.ContainsFunc(t.Groups, func(g state.EndpointGroup) bool {
 			return g.TenantName == p.Tenant && g.NetworkName == p.Network && g.GroupName == p.Group
@@ -115,18 +115,18 @@ func (t Topology) Has(p Place) bool {
 	return ok
 }
 
-// OfOptions reads a place from the options of a docker network, or of its IPAM driver.
-func OfOptions(options map[string]string) (Place, bool) {
-	p := Place{Tenant: options[OptionTenant], Network: options[OptionNetwork], Group: options[OptionGroup]}
+// OfOptions reads from the options of a docker network, or of its IPAM driver, what it
+// stands for.
+func OfOptions(options map[string]string) (state.NetworkRef, bool) {
+	p := state.NetworkRef{Tenant: options[OptionTenant], Network: options[OptionNetwork], Group: options[OptionGroup]}
 	if p.Tenant == "" {
 		p.Tenant = DefaultTenant
 	}
 	return p, p.Network != ""
 }
 
-// Of finds the place that a docker network stands for: by its options, by its tag, by
-// its name.
-func (t Topology) Of(n dockerd.Network) (Place, bool) {
+// Of finds what a docker network stands for: by its options, by its tag, by its name.
+func (t Topology) Of(n dockerd.Network) (state.NetworkRef, bool) {
 	for _, options := range []map[string]string{n.Options, n.IPAMOptions} {
 		if p, ok := OfOptions(options); ok {
 			return p, true
@@ -152,25 +152,25 @@ func (t Topology) Wanted(driver string, aci bool) map[string]dockerd.Network {
 	for _, n := range t.Networks {
 		byID[n.ID] = n
 		if n.NwType != state.NetworkInfra && !aci {
-			w := wanted(Place{Tenant: n.Tenant, Network: n.NetworkName}, n, n.NetworkTag, driver)
+			w := wanted(state.NetworkRef{Tenant: n.Tenant, Network: n.NetworkName}, n, n.NetworkTag, driver)
 			out[w.Name] = w
 		}
 	}
 	for _, g := range t.Groups {
 		if n, ok := byID[state.NetworkID(g.NetworkName, g.TenantName)]; ok {
-			w := wanted(Place{g.TenantName, g.NetworkName, g.GroupName}, n, g.GroupTag, driver)
+			w := wanted(ofGroup(g), n, g.GroupTag, driver)
 			out[w.Name] = w
 		}
 	}
 	return out
 }
 
-func wanted(p Place, n state.Network, tag, driver string) dockerd.Network {
+func wanted(p state.NetworkRef, n state.Network, tag, driver string) dockerd.Network {
 	w := dockerd.Network{
-		Name: p.Name(), Driver: driver, IPAMDriver: driver,
+		Name: Name(p), Driver: driver, IPAMDriver: driver,
 		IPAMOptions: map[string]string{OptionTenant: p.Tenant, OptionNetwork: p.Network},
 		Options:     map[string]string{OptionTenant: p.Tenant, OptionNetwork: p.Network, optionEncap: n.PktTagType, OptionTag: tag},
-		Labels:      map[string]string{Label: p.Key()},
+		Labels:      map[string]string{Label: Key(p)},
 	}
 	if p.Group != "" {
 		w.IPAMOptions[OptionGroup], w.Options[OptionGroup] = p.Group, p.Group

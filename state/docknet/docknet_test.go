@@ -27,13 +27,13 @@ func topology() Topology {
 }
 
 func TestNames(t *testing.T) {
-	for name, want := range map[string]Place{
-		"n1":          {"default", "n1", ""},
-		"n1/blue":     {"blue", "n1", ""},
-		"web":         {"default", "n1", "web"},
-		"web/blue":    {"blue", "n1", "web"},
-		"web.n1/blue": {"blue", "n1", "web"},
-		"web.n1":      {"default", "n1", "web"},
+	for name, want := range map[string]state.NetworkRef{
+		"n1":          {Tenant: "default", Network: "n1"},
+		"n1/blue":     {Tenant: "blue", Network: "n1"},
+		"web":         {Tenant: "default", Network: "n1", Group: "web"},
+		"web/blue":    {Tenant: "blue", Network: "n1", Group: "web"},
+		"web.n1/blue": {Tenant: "blue", Network: "n1", Group: "web"},
+		"web.n1":      {Tenant: "default", Network: "n1", Group: "web"},
 	} {
 		got, ok := topology().Named(name)
 		if !ok || got != want || !topology().Has(got) {
@@ -51,10 +51,10 @@ func TestNames(t *testing.T) {
 // what it is.
 func TestWantedIsRecognised(t *testing.T) {
 	all := topology().Wanted("netplugin", false)
-	places := map[string]Place{}
+	places := map[string]state.NetworkRef{}
 	for name, n := range all {
 		p, ok := topology().Of(n)
-		if !ok || p.Name() != name || p.Key() != n.Labels[Label] || !Ours(n) || !Same(n, n) {
+		if !ok || Name(p) != name || Key(p) != n.Labels[Label] || !Ours(n) || !Same(n, n) {
 			t.Errorf("%s is taken for %+v, %t", name, p, ok)
 		}
 		if named, ok := topology().Named(name); !ok || named != p {
@@ -65,7 +65,7 @@ func TestWantedIsRecognised(t *testing.T) {
 		}
 		places[name] = p
 	}
-	want := map[string]Place{"n1": {"default", "n1", ""}, "n1/blue": {"blue", "n1", ""}, "web": {"default", "n1", "web"}, "web/blue": {"blue", "n1", "web"}}
+	want := map[string]state.NetworkRef{"n1": {Tenant: "default", Network: "n1"}, "n1/blue": {Tenant: "blue", Network: "n1"}, "web": {Tenant: "default", Network: "n1", Group: "web"}, "web/blue": {Tenant: "blue", Network: "n1", Group: "web"}}
 	if diff := cmp.Diff(want, places); diff != "" {
 		t.Errorf("wanted:\n%s", diff)
 	}

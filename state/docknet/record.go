@@ -7,18 +7,18 @@ import (
 
 // Keys of the records.
 const (
-	// Root holds the docker networks that all Engines share, by Place.Key.
+	// Root holds the docker networks that all Engines share, by Key.
 	Root = state.OperRoot + "docknet/"
 	// HostRoot holds those of one Engine: <host label>/<docker network id>.
 	HostRoot = state.OperRoot + "docknets/"
-	// NoEngine stands below HostRoot in the place of a docker network's id while a host has
+	// NoEngine stands below HostRoot instead of a docker network's id while a host has
 	// no Engine that answers: nobody waits for its docker networks.
 	NoEngine = "no-engine"
 )
 
-// Record is a docker network and its place.
+// Record is a docker network and what it stands for.
 type Record struct {
-	ID          string `json:"id"` // Place.Key
+	ID          string `json:"id"` // see Key
 	TenantName  string `json:"tenantName"`
 	NetworkName string `json:"networkName"`
 	ServiceName string `json:"serviceName"` // the group's name
@@ -33,12 +33,14 @@ type Record struct {
 }
 
 // NewRecord makes the record of a docker network with an id.
-func NewRecord(p Place, n dockerd.Network) Record {
+func NewRecord(p state.NetworkRef, n dockerd.Network) Record {
 	return Record{
-		ID: p.Key(), TenantName: p.Tenant, NetworkName: p.Network, ServiceName: p.Group,
+		ID: Key(p), TenantName: p.Tenant, NetworkName: p.Network, ServiceName: p.Group,
 		DocknetUUID: n.ID, IPv6: n.IPv6, Internal: n.Internal,
 	}
 }
 
-// Place returns where the record says the docker network's containers belong.
-func (r Record) Place() Place { return Place{r.TenantName, r.NetworkName, r.ServiceName} }
+// Ref names the network, or the group of it, that the docker network's containers belong to.
+func (r Record) Ref() state.NetworkRef {
+	return state.NetworkRef{Tenant: r.TenantName, Network: r.NetworkName, Group: r.ServiceName}
+}

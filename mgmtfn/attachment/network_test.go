@@ -5,30 +5,32 @@ import (
 	"testing"
 
 	"github.com/contiv/netplugin/mgmtfn/attachment/attachmenttest"
+	"github.com/contiv/netplugin/mgmtfn/endpoint"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
 // What is missing is named together with the command that makes it.
-func TestMissingPlaces(t *testing.T) {
+func TestMissingNetworks(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
 	gone := errs.New(errs.NotFound, "key not found")
-	known := Place{Tenant: w.Net.Tenant, Network: w.Net.Name, Group: "web"}
+	known := state.NetworkRef{Tenant: w.Net.Tenant, Network: w.Net.Name, Group: "web"}
 	for _, c := range []struct {
-		place Place
-		want  string
+		ref  state.NetworkRef
+		want string
 	}{
-		{Place{Tenant: "blue", Network: "net9"}, "network net9 of tenant blue not found, create it with: netctl net create -t blue -s SUBNET -g GATEWAY net9: key not found"},
+		{state.NetworkRef{Tenant: "blue", Network: "net9"}, "network net9 of tenant blue not found, create it with: netctl net create -t blue -s SUBNET -g GATEWAY net9: key not found"},
 		{known, "group web of tenant " + known.Tenant + " not found, create it with: netctl group create -t " + known.Tenant + " " + known.Network + " web: key not found"},
 	} {
-		if err := a.missing(gone, c.place); err.Error() != c.want || !errs.Is(err, errs.NotFound) {
-			t.Errorf("%+v: %v, expected %s", c.place, err, c.want)
+		if err := a.missing(gone, c.ref); err.Error() != c.want || !errs.Is(err, errs.NotFound) {
+			t.Errorf("%+v: %v, expected %s", c.ref, err, c.want)
 		}
 	}
 	noTenant := errs.New(errs.NotFound, "key not found: network net9.blue: %s", masterapi.NoTenant("blue"))
 	const first = "tenant blue not found, create it with: netctl tenant create blue, then its network with: netctl net create -t blue -s SUBNET -g GATEWAY net9: key not found: "
-	if err := a.missing(noTenant, Place{Tenant: "blue", Network: "net9"}); !strings.HasPrefix(err.Error(), first) {
+	if err := a.missing(noTenant, state.NetworkRef{Tenant: "blue", Network: "net9"}); !strings.HasPrefix(err.Error(), first) {
 		t.Errorf("without the tenant: %v", err)
 	}
 	if err := a.missing(nil, known); err != nil {
@@ -36,7 +38,7 @@ func TestMissingPlaces(t *testing.T) {
 	}
 }
 
-func TestWish(t *testing.T) {
+func TestAskedAddresses(t *testing.T) {
 	for _, c := range []struct {
 		addresses []string
 		v4, v6    string
@@ -50,9 +52,9 @@ func TestWish(t *testing.T) {
 		{addresses: []string{"10.1.1"}, fails: true},
 		{addresses: []string{""}, fails: true},
 	} {
-		var got masterapi.ConfigEP
-		err := wish(&got, c.addresses)
-		if (err != nil) != c.fails || !c.fails && (got.IPAddress != c.v4 || got.IPv6Address != c.v6) {
+		var got endpoint.Spec
+		err := askFor(&got, c.addresses)
+		if (err != nil) != c.fails || !c.fails && (got.IPv4 != c.v4 || got.IPv6 != c.v6) {
 			t.Errorf("%q: %+v, %v; expected %q and %q, an error: %v", c.addresses, got, err, c.v4, c.v6, c.fails)
 		}
 	}

@@ -1,4 +1,4 @@
-package deletions
+package endpoint
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// master fails each deletion with the errors it has for it, one after the other.
-type master struct {
+// refusing fails each deletion with the errors it has for it, one after the other.
+type refusing struct {
 	mu   sync.Mutex
 	errs map[string][]error
 	told chan string
 }
 
-func (m *master) DeleteEndpoint(_ context.Context, req masterapi.DeleteEndpointRequest) error {
+func (m *refusing) DeleteEndpoint(_ context.Context, req masterapi.DeleteEndpointRequest) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if left := m.errs[req.EndpointID]; len(left) > 0 {
@@ -33,23 +33,23 @@ func (m *master) DeleteEndpoint(_ context.Context, req masterapi.DeleteEndpointR
 func TestQueue(t *testing.T) {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	away := errs.New(errs.Unavailable, "away")
-	m := &master{told: make(chan string, 10), errs: map[string][]error{
-		"later": {away, away}, "refused": {errs.New(errs.Invalid, "no")},
+	down := errs.New(errs.Unavailable, "down")
+	m := &refusing{told: make(chan string, 10), errs: map[string][]error{
+		"later": {down, down}, "refused": {errs.New(errs.Invalid, "no")},
 	}}
-	q := New(m, log)
+	q := newQueue(m, log)
 	for _, id := range []string{"later", "refused", "wanted", "now"} {
-		q.Add("net.default-"+id, masterapi.DeleteEndpointRequest{EndpointID: id})
+		q.add("net.default-"+id, masterapi.DeleteEndpointRequest{EndpointID: id})
 	}
-	q.Forget("net.default-wanted")
+	q.forget("net.default-wanted")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); _ = q.Run(ctx) }()
+	go func() { defer close(done); _ = q.run(ctx) }()
 	got := map[string]bool{<-m.told: true, <-m.told: true}
 	if !got["later"] || !got["now"] {
 		t.Errorf("told of %v, want later and now", got)
 	}
-	q.Add("net.default-more", masterapi.DeleteEndpointRequest{EndpointID: "more"})
+	q.add("net.default-more", masterapi.DeleteEndpointRequest{EndpointID: "more"})
 	if id := <-m.told; id != "more" {
 		t.Errorf("told of %s, want more", id)
 	}

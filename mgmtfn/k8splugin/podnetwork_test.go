@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/contiv/netplugin/mgmtfn/attachment"
+	"github.com/contiv/netplugin/mgmtfn/placement"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -43,63 +45,63 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-func TestPlaces(t *testing.T) {
+func TestPodNetworks(t *testing.T) {
 	api := &apiServer{status: http.StatusOK}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	placer, err := NewPlacer(&rest.Config{Host: server.URL, BearerToken: "secret"}, Open)
+	networkOf, err := PodNetworks(&rest.Config{Host: server.URL, BearerToken: "secret"}, Open)
 	if err != nil {
 		t.Fatal(err)
 	}
 	labels := func(tenant, network, group string) map[string]string {
 		all := map[string]string{}
-		for key, value := range map[string]string{attachment.LabelTenant: tenant, attachment.LabelNetwork: network, attachment.LabelGroup: group} {
+		for key, value := range map[string]string{placement.LabelTenant: tenant, placement.LabelNetwork: network, placement.LabelGroup: group} {
 			if value != "" {
 				all[key] = value
 			}
 		}
 		return all
 	}
-	place := func(tenant, network, group string) attachment.Place {
-		return attachment.Place{Tenant: tenant, Network: network, Group: group}
+	ref := func(tenant, network, group string) state.NetworkRef {
+		return state.NetworkRef{Tenant: tenant, Network: network, Group: group}
 	}
 	req := attachment.Pod{Name: "web-0", Namespace: "shop", UID: "u-1"}
 	for _, c := range []struct {
 		name           string
 		pod, namespace meta
-		want           attachment.Place
+		want           state.NetworkRef
 		fails          string
 	}{
-		{name: "nothing is said", want: attachment.Place{}},
-		{name: "labels of the pod", pod: meta{Labels: labels("blue", "net1", "web")}, want: place("blue", "net1", "web")},
-		{name: "annotations of the pod", pod: meta{Annotations: labels("blue", "net1", "web")}, want: place("blue", "net1", "web")},
+		{name: "nothing is said", want: state.NetworkRef{}},
+		{name: "labels of the pod", pod: meta{Labels: labels("blue", "net1", "web")}, want: ref("blue", "net1", "web")},
+		{name: "annotations of the pod", pod: meta{Annotations: labels("blue", "net1", "web")}, want: ref("blue", "net1", "web")},
 		{
 			name: "labels go before annotations", pod: meta{Labels: labels("", "net2", ""), Annotations: labels("blue", "net1", "")},
-			want: place("blue", "net2", ""),
+			want: ref("blue", "net2", ""),
 		},
-		{name: "labels of the namespace", namespace: meta{Labels: labels("blue", "net1", "web")}, want: place("blue", "net1", "web")},
+		{name: "labels of the namespace", namespace: meta{Labels: labels("blue", "net1", "web")}, want: ref("blue", "net1", "web")},
 		{
 			name: "a group of the pod in the namespace's network", pod: meta{Labels: labels("", "", "db")}, namespace: meta{Labels: labels("blue", "net1", "web")},
-			want: place("blue", "net1", "db"),
+			want: ref("blue", "net1", "db"),
 		},
 		{
 			name: "a network of the pod is without the namespace's group", pod: meta{Labels: labels("", "net2", "")}, namespace: meta{Labels: labels("blue", "net1", "web")},
-			want: place("blue", "net2", ""),
+			want: ref("blue", "net2", ""),
 		},
 		{
 			name: "a pod chooses its tenant where the namespace does not", pod: meta{Labels: labels("red", "", "")}, namespace: meta{Labels: labels("", "net1", "")},
-			want: place("red", "net1", ""),
+			want: ref("red", "net1", ""),
 		},
 		{
 			name: "the namespace's tenant stands", pod: meta{Labels: labels("red", "", "")}, namespace: meta{Labels: labels("blue", "", "")},
 			fails: "remove io.contiv.tenant from the pod",
 		},
-		{name: "the same tenant is no conflict", pod: meta{Labels: labels("blue", "", "")}, namespace: meta{Labels: labels("blue", "", "")}, want: attachment.Place{Tenant: "blue"}},
+		{name: "the same tenant is no conflict", pod: meta{Labels: labels("blue", "", "")}, namespace: meta{Labels: labels("blue", "", "")}, want: state.NetworkRef{Tenant: "blue"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api.pod, api.namespace = c.pod, c.namespace
 			api.pod.Name, api.pod.UID, api.namespace.Name = "web-0", "u-1", "shop"
-			got, err := placer(t.Context(), req)
+			got, err := networkOf(t.Context(), req)
 			if c.fails != "" {
 				if !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), c.fails) {
 					t.Errorf("error %v, expected %q", err, c.fails)
@@ -111,7 +113,7 @@ func TestPlaces(t *testing.T) {
 			}
 		})
 	}
-	strict, err := NewPlacer(&rest.Config{Host: server.URL, BearerToken: "secret"}, Strict)
+	strict, err := PodNetworks(&rest.Config{Host: server.URL, BearerToken: "secret"}, Strict)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,21 +122,21 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("strict: error %v", err)
 	}
 	api.namespace.Annotations = map[string]string{AllowedAnnotation: "blue"}
-	if got, err := strict(t.Context(), req); err != nil || got != place("blue", "", "") {
+	if got, err := strict(t.Context(), req); err != nil || got != ref("blue", "", "") {
 		t.Errorf("strict and allowed: %+v, %v", got, err)
 	}
 	// A kubelet knows the pods it has from files by another UID than the API server.
 	req.UID, api.pod.Annotations = "u-file", map[string]string{corev1.MirrorPodAnnotationKey: "u-file"}
-	if _, err := placer(t.Context(), req); err != nil {
+	if _, err := networkOf(t.Context(), req); err != nil {
 		t.Errorf("a pod from a file: %v", err)
 	}
 	req.UID = "u-0" // the pod of that name is another one by now
-	if _, err := placer(t.Context(), req); !errs.Is(err, errs.Conflict) {
+	if _, err := networkOf(t.Context(), req); !errs.Is(err, errs.Conflict) {
 		t.Errorf("error %v", err)
 	}
 	for code, kind := range map[int]errs.Kind{404: errs.NotFound, 403: errs.Invalid, 503: errs.Unavailable} {
 		api.status = code
-		if _, err := placer(t.Context(), req); !errs.Is(err, kind) {
+		if _, err := networkOf(t.Context(), req); !errs.Is(err, kind) {
 			t.Errorf("status %d: error %v, expected kind %s", code, err, kind)
 		}
 	}
