@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -33,9 +34,9 @@ func contractsOptions() []option {
 }
 
 func contractsFlags() []cli.Flag {
-	return append(fieldFlags(contivmodel.ExtContractsGroupKind(), contractsOptions()),
-		&cli.BoolFlag{Name: "consumed", Aliases: []string{"c"}, Usage: "the contracts are consumed"},
-		&cli.BoolFlag{Name: "provided", Aliases: []string{"p"}, Usage: "the contracts are provided"})
+	return slices.Insert(fieldFlags(contivmodel.ExtContractsGroupKind(), contractsOptions()), 1,
+		cli.Flag(&cli.BoolFlag{Name: "consumed", Aliases: []string{"c"}, Usage: "the contracts are consumed"}),
+		cli.Flag(&cli.BoolFlag{Name: "provided", Aliases: []string{"p"}, Usage: "the contracts are provided"}))
 }
 
 func createContracts(ctx context.Context, cmd *cli.Command) error {
