@@ -18,7 +18,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image v2plugin test test-ovs test-long race fuzz bench demo demo-down lint deps consul dockerd kubernetes containerd k8s-tests test-k8s conformance fmt install install-files clean help
+.PHONY: build image v2plugin test test-ovs test-long race fuzz bench demo demo-down lint diagrams deps consul dockerd kubernetes containerd k8s-tests test-k8s conformance fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -73,8 +73,11 @@ lint: ## go mod tidy, vet, staticcheck, gofumpt, the project's own rules
 	$(GO) tool staticcheck -tags kubernetes ./test/kubernetes ./test/bench
 	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
-	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/ovs scripts/deps scripts/fuzz scripts/version-flags .ci/run
+	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/diagrams scripts/ovs scripts/deps scripts/fuzz scripts/version-flags .ci/run
 	sh -n install/image/entrypoint
+
+diagrams: ## draw docs/diagrams/*.svg from their texts, with Graphviz
+	scripts/diagrams
 
 deps: ## install the Debian packages that are missing
 	scripts/deps

@@ -5,6 +5,7 @@
 //     nowhere else;
 //   - nothing but a command ends the process, and nothing but a test sleeps;
 //   - tests, files and flags that documents and messages name exist;
+//   - drawings are those of their texts;
 //   - messages and documents use the words of docs/glossary.md.
 //
 // It reads the source and documents below the working directory and prints one line for each breach.
@@ -17,7 +18,7 @@ import (
 
 func main() {
 	breaches := 0
-	for _, rule := range []func(string) ([]string, error){check, checkDocs, checkNames} {
+	for _, rule := range []func(string) ([]string, error){check, checkDocs, checkNames, checkDiagrams} {
 		findings, err := rule(".")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "housecheck:", err)
