@@ -13,6 +13,7 @@ import (
 
 	of "github.com/contiv/netplugin/libopenflow"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // SwitchConfig says which bridge a Switch keeps.
@@ -79,7 +80,7 @@ type Switch struct {
 	reread   chan struct{}  // closed when the bridge must be read again
 	strays   bool           // the bridge has learned flows where none should be
 	lastErr  error
-	changed  chan struct{}
+	changed  signal.Signal
 	sent     uint64 // changes sent since start
 	connects uint64
 	losses   losses
@@ -95,7 +96,7 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 		cfg.Dial = agentParts{dns: cfg.DNS, counts: counts}.dial
 	}
 	s := &Switch{
-		counts: counts, cfg: cfg, kick: make(chan struct{}, 1), changed: make(chan struct{}),
+		counts: counts, cfg: cfg, kick: make(chan struct{}, 1),
 		owners: map[string]Program{}, holds: holds{}, flows: newWishes[of.FlowKey](sameBody),
 		groups: newWishes[uint32](same[of.Group]), meters: newWishes[uint32](same[of.Meter]),
 	}
@@ -248,8 +249,7 @@ func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool
 }
 
 func (s *Switch) broadcast() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.changed.Broadcast()
 }
 
 // Settled waits until everything owner wants is in the bridge. It fails at once when
@@ -258,7 +258,7 @@ func (s *Switch) Settled(ctx context.Context, owner string) error {
 	for {
 		s.mu.Lock()
 		ok, err := s.settled(owner)
-		changed, why := s.changed, s.lastErr
+		changed, why := s.changed.Next(), s.lastErr
 		s.mu.Unlock()
 		if ok || err != nil {
 			return err
@@ -343,7 +343,7 @@ func (s *Switch) connected() error {
 func (s *Switch) Flushed(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		changed := s.changed
+		changed := s.changed.Next()
 		s.mu.Unlock()
 		err := s.Ready()
 		if err == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // ErrNotConnected is returned by Transact while there is no connection.
@@ -40,7 +41,7 @@ type Client struct {
 	mu      sync.Mutex
 	tables  map[string]map[UUID]Row
 	synced  bool          // the cache is the server's content, up to the last update
-	changed chan struct{} // closed and replaced whenever tables or synced change
+	changed signal.Signal // broadcast when tables or synced change
 	conn    *session
 	lastErr error
 }
@@ -58,7 +59,7 @@ func New(cfg Config) *Client {
 		l.SetLevel(logrus.PanicLevel)
 		cfg.Log = l
 	}
-	return &Client{cfg: cfg, tables: map[string]map[UUID]Row{}, changed: make(chan struct{})}
+	return &Client{cfg: cfg, tables: map[string]map[UUID]Row{}}
 }
 
 // Run connects and stays connected until ctx ends, which is the only way it returns.
@@ -212,8 +213,7 @@ func (c *Client) update(sch schema, raw json.RawMessage) error {
 }
 
 func (c *Client) broadcast() {
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.changed.Broadcast()
 }
 
 // View calls f with the cache and reports whether the cache is current. Without a
@@ -230,7 +230,7 @@ func (c *Client) Wait(ctx context.Context, ready func(View) bool) error {
 	for {
 		c.mu.Lock()
 		ok := c.synced && ready(View{c.tables})
-		changed, why := c.changed, c.lastErr
+		changed, why := c.changed.Next(), c.lastErr
 		c.mu.Unlock()
 		if ok {
 			return nil

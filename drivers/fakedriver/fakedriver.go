@@ -15,6 +15,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/bgp"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // Driver implements drivers.Driver, drivers.Ports and drivers.Inspector. The zero value
@@ -25,7 +26,7 @@ type Driver struct {
 	synced   map[drivers.Source]bool
 	attached map[string]drivers.Attachment
 	next     int
-	changed  chan struct{}
+	changed  signal.Signal
 	fail     error // of Attach
 	stuck    error // of Detach
 	unwell   error
@@ -42,7 +43,7 @@ var (
 func New() *Driver {
 	return &Driver{
 		objects: map[drivers.Key]drivers.Object{}, synced: map[drivers.Source]bool{},
-		attached: map[string]drivers.Attachment{}, changed: make(chan struct{}),
+		attached: map[string]drivers.Attachment{},
 	}
 }
 
@@ -59,8 +60,7 @@ func (d *Driver) with(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f()
-	close(d.changed)
-	d.changed = make(chan struct{})
+	d.changed.Broadcast()
 }
 
 // Unwell makes Ready fail with err until it is called with nil.
@@ -195,7 +195,7 @@ func (d *Driver) Realised(ctx context.Context, endpointID string) error {
 		d.mu.Lock()
 		_, declared := d.objects[drivers.Key{Kind: drivers.KindEndpoint, ID: endpointID}]
 		_, attached := d.attached[endpointID]
-		changed := d.changed
+		changed := d.changed.Next()
 		d.mu.Unlock()
 		if declared && attached {
 			return nil
@@ -222,7 +222,7 @@ func (d *Driver) Ready() error {
 func (d *Driver) Flushed(ctx context.Context) error {
 	for {
 		d.mu.Lock()
-		changed := d.changed
+		changed := d.changed.Next()
 		d.mu.Unlock()
 		err := d.Ready()
 		if err == nil {

@@ -52,7 +52,7 @@ func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.E
 func (d *Driver) awaitStart(ctx context.Context) error {
 	for {
 		d.mu.Lock()
-		started, why, changed := d.started, d.startErr, d.changed
+		started, why, changed := d.started, d.startErr, d.changed.Next()
 		d.mu.Unlock()
 		if started {
 			return nil

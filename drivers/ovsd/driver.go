@@ -24,6 +24,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 )
@@ -63,7 +64,7 @@ type Driver struct {
 	complete  bool          // everything has been declared
 	repair    chan struct{} // kicks keepBridges
 	limits    chan struct{} // kicks keepLimits
-	changed   chan struct{} // closed and replaced when endpoints or ports change
+	changed   signal.Signal // broadcast when endpoints or ports change
 	started   bool          // bridges exist, rounds are counted
 	startErr  error         // why not
 }
@@ -101,7 +102,7 @@ func New(cfg Config) (*Driver, error) {
 	d := &Driver{
 		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
 		ports: map[string]uint32{}, reach: newHostReach(), vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(), guards: newEndpointPolicies(),
-		pushes: newPushHistogram(), changed: make(chan struct{}), repair: make(chan struct{}, 1), limits: make(chan struct{}, 1),
+		pushes: newPushHistogram(), repair: make(chan struct{}, 1), limits: make(chan struct{}, 1),
 		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg), groupTags: newGroupVLANs(),
 	}
 	d.numbers.reserved = map[int]bool{}
@@ -382,8 +383,7 @@ func (d *Driver) readPorts() {
 }
 
 func (d *Driver) broadcast() {
-	close(d.changed)
-	d.changed = make(chan struct{})
+	d.changed.Broadcast()
 }
 
 // Realised waits until the switch forwards for an attached local endpoint.
@@ -392,7 +392,7 @@ func (d *Driver) Realised(ctx context.Context, endpointID string) error {
 		d.mu.Lock()
 		e, known := d.endpoints[endpointID]
 		attached := d.ports[endpointID] != 0
-		changed := d.changed
+		changed := d.changed.Next()
 		s := d.sides[e.Network.Encap]
 		var modeErr error
 		if s != nil {

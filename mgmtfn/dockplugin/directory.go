@@ -15,6 +15,7 @@ import (
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // directory knows where the containers of a docker network belong, by the docker
@@ -31,7 +32,7 @@ type directory struct {
 	shared  map[string]docknet.Record // of all Engines, by docker network id
 	pools   map[netip.Prefix]state.NetworkRef
 	step    uint64 // counts the calls that have changed local
-	changed chan struct{}
+	changed signal.Signal
 	engine  presence
 
 	// records and notedNoEngine, what the store holds, belong to run.
@@ -47,7 +48,7 @@ type entry struct {
 func newDirectory(cfg Config) *directory {
 	return &directory{
 		cfg: cfg, kick: make(chan struct{}, 1), local: map[string]entry{}, shared: map[string]docknet.Record{},
-		pools: map[netip.Prefix]state.NetworkRef{}, changed: make(chan struct{}), records: delta.NewComparable[string, docknet.Record](),
+		pools: map[netip.Prefix]state.NetworkRef{}, records: delta.NewComparable[string, docknet.Record](),
 	}
 }
 
@@ -73,10 +74,10 @@ func (d *directory) get(id string) (r docknet.Record, ok bool, changed <-chan st
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if e, ok := d.local[id]; ok {
-		return e.record, true, d.changed
+		return e.record, true, d.changed.Next()
 	}
 	r, ok = d.shared[id]
-	return r, ok, d.changed
+	return r, ok, d.changed.Next()
 }
 
 // sharedBy returns the record that all Engines share of a docker network.
@@ -105,8 +106,7 @@ func (d *directory) alter(change func()) {
 	d.mu.Lock()
 	d.step++
 	change()
-	close(d.changed)
-	d.changed = make(chan struct{})
+	d.changed.Broadcast()
 	d.mu.Unlock()
 	select {
 	case d.kick <- struct{}{}:

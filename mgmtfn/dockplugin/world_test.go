@@ -27,6 +27,7 @@ import (
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // patience is for events that come for certain; it only bounds a test that has failed.
@@ -212,7 +213,7 @@ type engine struct {
 	next       int
 	networks   map[string]*engineNetwork
 	containers map[string]*dockerd.Container
-	changed    chan struct{}
+	changed    signal.Signal
 	down       bool
 }
 
@@ -222,7 +223,7 @@ type engineNetwork struct {
 }
 
 func newEngine() *engine {
-	return &engine{networks: map[string]*engineNetwork{}, containers: map[string]*dockerd.Container{}, changed: make(chan struct{})}
+	return &engine{networks: map[string]*engineNetwork{}, containers: map[string]*dockerd.Container{}}
 }
 
 func (e *engine) use(s *Server) {
@@ -249,8 +250,7 @@ func (e *engine) happened(change func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	change()
-	close(e.changed)
-	e.changed = make(chan struct{})
+	e.changed.Broadcast()
 }
 
 func (e *engine) Networks(context.Context) ([]dockerd.Network, error) {
@@ -390,7 +390,7 @@ func (e *engine) Watch(ctx context.Context, changed func()) error {
 	for {
 		changed()
 		e.mu.Lock()
-		next := e.changed
+		next := e.changed.Next()
 		e.mu.Unlock()
 		select {
 		case <-next:

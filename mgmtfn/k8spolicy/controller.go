@@ -18,6 +18,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/placement"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // Driver is what endpoint policies are declared to.
@@ -50,7 +51,7 @@ type Controller struct {
 	synced  bool          // all lists have been read
 	seen    uint64        // changes
 	done    uint64        // of these, the ones that have been declared
-	changed chan struct{} // closed and replaced with done, and with synced
+	changed signal.Signal // broadcast with done, and with synced
 
 	declared Result // Run's alone
 }
@@ -61,7 +62,7 @@ func New(cfg Config) *Controller {
 		cfg.Patience = 5 * time.Second
 	}
 	return &Controller{
-		cfg: cfg, kick: make(chan struct{}, 1), world: NewClusterState(), changed: make(chan struct{}),
+		cfg: cfg, kick: make(chan struct{}, 1), world: NewClusterState(),
 	}
 }
 
@@ -241,8 +242,7 @@ func (c *Controller) declare() {
 	c.declared = now
 	c.mu.Lock()
 	c.done = seen
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.changed.Broadcast()
 	c.mu.Unlock()
 }
 
@@ -262,7 +262,7 @@ func (c *Controller) Await(ctx context.Context, namespace, name, uid string) err
 		if known && covers == 0 {
 			covers = c.seen
 		}
-		synced, declared, changed := c.synced, c.done >= covers, c.changed
+		synced, declared, changed := c.synced, c.done >= covers, c.changed.Next()
 		c.mu.Unlock()
 		if known && synced && declared {
 			return nil

@@ -25,6 +25,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // driver keeps the driver's promises, and checks that no guard ever refers to a set that
@@ -35,11 +36,11 @@ type driver struct {
 	state    Result
 	pods     map[string]string
 	released bool
-	changed  chan struct{}
+	changed  signal.Signal
 }
 
 func newDriver(t *testing.T, pods map[string]string) *driver {
-	return &driver{t: t, pods: pods, state: Result{map[string]drivers.EndpointPolicy{}, map[string]drivers.PolicyRuleSet{}}, changed: make(chan struct{})}
+	return &driver{t: t, pods: pods, state: Result{map[string]drivers.EndpointPolicy{}, map[string]drivers.PolicyRuleSet{}}}
 }
 
 func (d *driver) with(f func()) {
@@ -53,8 +54,7 @@ func (d *driver) with(f func()) {
 			}
 		}
 	}
-	close(d.changed)
-	d.changed = make(chan struct{})
+	d.changed.Broadcast()
 }
 
 func (d *driver) Apply(o drivers.Object) {
@@ -102,7 +102,7 @@ func (d *driver) until(what string, ok func(Result) bool) {
 	patience := time.After(60 * time.Second)
 	for {
 		d.mu.Lock()
-		done, changed := ok(d.state), d.changed
+		done, changed := ok(d.state), d.changed.Next()
 		d.mu.Unlock()
 		if done {
 			return

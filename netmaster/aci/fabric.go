@@ -17,6 +17,7 @@ import (
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // sentRoot holds, by app profile, what the gateway was told last.
@@ -72,7 +73,7 @@ type Fabric struct {
 
 	mu           sync.Mutex
 	begun, ended uint64           // passes over all differences
-	next         chan struct{}    // closed when ended grows
+	next         signal.Signal    // broadcast when ended grows
 	failed       map[string]error // of the last pass, by profile
 }
 
@@ -92,7 +93,7 @@ func New(cfg Config, source Source) *Fabric {
 	same := func(want, have sent) bool { return want.Digest == have.Digest }
 	return &Fabric{
 		cfg: cfg, source: source, profiles: delta.New[string](same),
-		kick: make(chan struct{}, 1), stopped: make(chan struct{}), next: make(chan struct{}),
+		kick: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 }
 
@@ -143,7 +144,7 @@ func (f *Fabric) Settle(ctx context.Context, keys []string) error {
 	}
 	for {
 		f.mu.Lock()
-		ended, next, err := f.ended, f.next, f.firstFailure(keys)
+		ended, next, err := f.ended, f.next.Next(), f.firstFailure(keys)
 		f.mu.Unlock()
 		if ended >= mine {
 			return err
@@ -224,8 +225,7 @@ func (f *Fabric) pass(ctx context.Context, announcing *sync.WaitGroup) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failed, f.ended = failed, f.begun
-	close(f.next)
-	f.next = make(chan struct{})
+	f.next.Broadcast()
 	return len(failed) > 0
 }
 

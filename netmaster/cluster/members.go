@@ -13,6 +13,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // maxReports bounds how many hosts may report; beyond it only hosts that are known are
@@ -37,7 +38,7 @@ type Members struct {
 	vteps   map[string]string // tunnel address by label, of those registered
 	known   bool              // the registry has been read
 	reports map[string]received
-	changed chan struct{} // closed when something of the above has changed
+	changed signal.Signal // broadcast when something of the above has changed
 
 	removedHosts, removedEndpoints prometheus.Counter
 }
@@ -57,7 +58,7 @@ func New(address string) *Members {
 		removedEndpoints: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "contiv_netmaster_removed_host_endpoints_total", Help: "Endpoints that have been removed with their host.",
 		}),
-		now: time.Now, address: address, agents: map[string]string{}, vteps: map[string]string{}, reports: map[string]received{}, changed: make(chan struct{}),
+		now: time.Now, address: address, agents: map[string]string{}, vteps: map[string]string{}, reports: map[string]received{},
 	}
 }
 
@@ -94,8 +95,7 @@ func (m *Members) Follow(ctx context.Context, store objdb.Store) {
 
 // broadcast wakes whoever waits for a change. The caller holds mu.
 func (m *Members) broadcast() {
-	close(m.changed)
-	m.changed = make(chan struct{})
+	m.changed.Broadcast()
 }
 
 // Address is this netmaster's own IP address.
@@ -105,7 +105,7 @@ func (m *Members) Address() string { return m.address }
 func (m *Members) Changed() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.changed
+	return m.changed.Next()
 }
 
 // Report takes a report, unless a newer one of the same host is known, and returns how
@@ -267,5 +267,5 @@ func (m *Members) applied(revision, settings int64) (clusterapi.Applied, <-chan 
 		}
 		a.Missing = append(a.Missing, missing)
 	}
-	return a, m.changed
+	return a, m.changed.Next()
 }

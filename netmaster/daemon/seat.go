@@ -3,6 +3,8 @@ package daemon
 import (
 	"net/http"
 	"sync"
+
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // view is who leads, as this process knows it.
@@ -14,29 +16,32 @@ type view struct {
 	stopping   bool         // the daemon is on its way out
 	waiting    string       // what a follower or leader still waits for; empty: nothing
 
-	changed chan struct{} // closed when the view is out of date
+	changed <-chan struct{} // closed when the view is out of date
 }
 
 // seat holds the current view. Whoever needs another one waits for its changed.
 type seat struct {
+	changed signal.Signal
+
 	mu  sync.Mutex
 	now view
 }
 
 func newSeat() *seat {
-	return &seat{now: view{changed: make(chan struct{}), waiting: "the store is not connected yet"}}
+	return &seat{now: view{waiting: "the store is not connected yet"}}
 }
 
 func (s *seat) view() view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now
+	v := s.now
+	v.changed = s.changed.Next()
+	return v
 }
 
 func (s *seat) change(f func(*view)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.now)
-	close(s.now.changed)
-	s.now.changed = make(chan struct{})
+	s.changed.Broadcast()
 }

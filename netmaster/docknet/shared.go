@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // Engine is what is asked of the Docker Engine; see dockerd.Client.
@@ -57,7 +58,7 @@ type Shared struct {
 
 	mu           sync.Mutex
 	begun, ended uint64
-	next         chan struct{}    // closed when ended grows
+	next         signal.Signal    // broadcast when ended grows
 	failed       map[string]error // of the last pass, by name
 	away         error            // why the last pass could not ask the Engine
 	unwanted     map[string]bool  // names that are about to go
@@ -73,7 +74,7 @@ func New(cfg Config, source Source) *Shared {
 	}
 	return &Shared{
 		cfg: cfg, source: source, names: delta.New[string](docknet.Same), kick: make(chan struct{}, 1),
-		next: make(chan struct{}), unwanted: map[string]bool{},
+		unwanted: map[string]bool{},
 	}
 }
 
@@ -140,7 +141,7 @@ func (s *Shared) settle(ctx context.Context, name string) error {
 	s.wake()
 	for {
 		s.mu.Lock()
-		ended, next, err, away := s.ended, s.next, s.failed[name], s.away
+		ended, next, err, away := s.ended, s.next.Next(), s.failed[name], s.away
 		s.mu.Unlock()
 		if ended >= mine {
 			if away != nil {
@@ -174,8 +175,7 @@ func (s *Shared) pass(ctx context.Context) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed, s.away, s.ended = failed, away, s.begun
-	close(s.next)
-	s.next = make(chan struct{})
+	s.next.Broadcast()
 	return len(failed) == 0 && away == nil
 }
 

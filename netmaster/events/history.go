@@ -10,6 +10,7 @@ import (
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // batch is what one revision changed.
@@ -34,11 +35,11 @@ type history struct {
 	first   int   // place of batches[0]
 	batches []batch
 	size    int
-	more    chan struct{} // closed when any of this has changed
+	more    signal.Signal // broadcast when any of this has changed
 }
 
 func newHistory(maxBatches, maxBytes int) *history {
-	return &history{maxBatches: maxBatches, maxBytes: maxBytes, types: contivmodel.Types(), ready: make(chan struct{}), more: make(chan struct{})}
+	return &history{maxBatches: maxBatches, maxBytes: maxBytes, types: contivmodel.Types(), ready: make(chan struct{})}
 }
 
 // add takes what a watch of the store delivers.
@@ -82,8 +83,7 @@ func (h *history) close() {
 }
 
 func (h *history) wake() {
-	close(h.more)
-	h.more = make(chan struct{})
+	h.more.Broadcast()
 }
 
 // end is the place of the next batch, and the revision up to which everything lies
@@ -122,7 +122,7 @@ const maxRead = 64
 func (h *history) read(place int) read {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := read{next: place, rev: h.last, lost: place < h.first, closed: h.closed, more: h.more}
+	r := read{next: place, rev: h.last, lost: place < h.first, closed: h.closed, more: h.more.Next()}
 	if !r.lost {
 		rest := h.batches[place-h.first:]
 		r.batches = slices.Clone(rest[:min(len(rest), maxRead)])

@@ -39,7 +39,7 @@ func (e *Engine) FabricProfiles() map[string]aci.Profile {
 func (e *Engine) Changed() <-chan struct{} {
 	e.model.mu.RLock()
 	defer e.model.mu.RUnlock()
-	return e.model.changed
+	return e.model.changed.Next()
 }
 
 // checkFabric wants app profiles to be such that an ACI gateway understands them.

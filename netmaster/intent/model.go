@@ -10,6 +10,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/ipam"
 	"github.com/contiv/netplugin/netmaster/tags"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // model is everything netmaster knows. The tables mirror the store; spaces and pools
@@ -76,7 +77,7 @@ type model struct {
 	pools     map[string]*tags.Pool
 
 	// changed is closed, and another one made, with each commit.
-	changed chan struct{}
+	changed signal.Signal
 
 	// unreadable are store keys whose values could not be understood, with the reason.
 	// They are left alone. Set at load, constant afterwards.
@@ -122,7 +123,7 @@ func newModel() *model {
 		spaces:     map[string]*ipam.Space{},
 		extentsOf:  map[string]*extents{},
 		unreadable: map[string]string{},
-		changed:    make(chan struct{}),
+
 		pools: map[string]*tags.Pool{
 			tags.VLAN:    tags.NewPool(contivmodel.TagRange{}, contivmodel.MaxVLAN),
 			tags.VXLAN:   tags.NewPool(contivmodel.TagRange{}, 0),

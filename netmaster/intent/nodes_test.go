@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // nodesGone is a cluster of Kubernetes whose Nodes have gone, by name.
 type nodesGone struct {
 	mu      sync.Mutex
 	gone    map[string]bool
-	changed chan struct{}
+	changed signal.Signal
 }
 
 func (n *nodesGone) Gone(_ context.Context, name string) bool {
@@ -25,15 +26,14 @@ func (n *nodesGone) Gone(_ context.Context, name string) bool {
 func (n *nodesGone) Changed() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.changed
+	return n.changed.Next()
 }
 
 func (n *nodesGone) remove(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.gone[name] = true
-	close(n.changed)
-	n.changed = make(chan struct{})
+	n.changed.Broadcast()
 }
 
 // TestDeletedNode: with its Node, a host loses the grace, and nothing else: one that is
@@ -41,7 +41,7 @@ func (n *nodesGone) remove(name string) {
 func TestDeletedNode(t *testing.T) {
 	h := newHosts(t)
 	hosts := []string{"alive", "away", "dead", "plain"}
-	nodes := &nodesGone{gone: map[string]bool{"node-of-alive": true}, changed: make(chan struct{})}
+	nodes := &nodesGone{gone: map[string]bool{"node-of-alive": true}}
 	for _, host := range hosts {
 		h.register(host)
 		h.put(state.HostRoot+host, `{"id":"`+host+`","vtepIP":"10.9.0.2","node":"node-of-`+host+`"}`)

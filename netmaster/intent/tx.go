@@ -82,8 +82,7 @@ func (x *tx) merge(rev int64) {
 	for _, t := range x.tables() {
 		t.merge(rev)
 	}
-	close(x.changed)
-	x.changed = make(chan struct{})
+	x.changed.Broadcast()
 	x.undo, x.prefixes = nil, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // Config says who the agent is and what it works with.
@@ -71,7 +72,7 @@ type Agent struct {
 	revision  int64 // store revision up to which everything has been declared
 	settings  int64 // store revision of the global settings that have been declared
 	loaded    bool  // the first snapshot has been declared
-	changed   chan struct{}
+	changed   signal.Signal
 
 	metrics  *metrics
 	oper     *operWriter
@@ -88,7 +89,7 @@ func New(cfg Config) *Agent {
 		cfg: cfg, networks: map[string]drivers.Network{}, records: map[string]state.Network{}, endpoints: map[string]state.Endpoint{},
 		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{}, byGroup: map[string]map[string]struct{}{},
 		hosts: map[string]netip.Addr{}, addresses: map[string][]netip.Addr{}, links: map[string]netip.Prefix{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(),
-		changed: make(chan struct{}), hostKick: make(chan struct{}, 1), metrics: newMetrics(),
+		hostKick: make(chan struct{}, 1), metrics: newMetrics(),
 	}
 	a.oper = newOperWriter(cfg, a.operRecords)
 	return a
@@ -165,8 +166,7 @@ func (a *Agent) synced() {
 }
 
 func (a *Agent) broadcast() {
-	close(a.changed)
-	a.changed = make(chan struct{})
+	a.changed.Broadcast()
 }
 
 // Network returns a network, waiting for it to become known, and for this host's record
@@ -178,7 +178,7 @@ func (a *Agent) Network(ctx context.Context, id string) (drivers.Network, error)
 		a.mu.Lock()
 		n, ok := a.networks[id]
 		published := a.hosts[a.cfg.HostLabel] == a.cfg.VTEP
-		changed, loaded := a.changed, a.loaded
+		changed, loaded := a.changed.Next(), a.loaded
 		a.mu.Unlock()
 		if ok && published {
 			return n, nil
@@ -217,7 +217,7 @@ func (a *Agent) MissingInfra() ([]drivers.Network, <-chan struct{}) {
 		}
 	}
 	slices.SortFunc(out, func(x, y drivers.Network) int { return strings.Compare(x.ID, y.ID) })
-	return out, a.changed
+	return out, a.changed.Next()
 }
 
 // LocalEndpoints lists the records of endpoints homed on this host.
@@ -282,7 +282,7 @@ func (a *Agent) tellHosts() {
 func (a *Agent) Progress() (revision, settings int64, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.revision, a.settings, a.changed
+	return a.revision, a.settings, a.changed.Next()
 }
 
 // Status is the agent in numbers.

@@ -22,5 +22,5 @@ func (a *Agent) Topology() (t docknet.Topology, aci, known bool, changed <-chan 
 	slices.SortFunc(t.Networks, func(x, y state.Network) int { return strings.Compare(x.ID, y.ID) })
 	slices.SortFunc(t.Groups, func(x, y state.EndpointGroup) int { return strings.Compare(x.ID, y.ID) })
 	aci = a.global != nil && strings.HasPrefix(a.global.InfraType, "aci")
-	return t, aci, a.loaded && a.global != nil, a.changed
+	return t, aci, a.loaded && a.global != nil, a.changed.Next()
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // maxAnswer bounds a netmaster's answer, in bytes.
@@ -34,14 +35,13 @@ type Master struct {
 
 	mu      sync.Mutex
 	leader  string // ip:port, empty while there is none
-	changed chan struct{}
+	changed signal.Signal
 }
 
 // NewMaster makes a client that knows no leader before Follow runs.
 func NewMaster() *Master {
 	dialer := &net.Dialer{Timeout: 2 * time.Second, KeepAlive: 10 * time.Second}
 	return &Master{
-		changed: make(chan struct{}),
 		http: &http.Client{Transport: &http.Transport{
 			DialContext: dialer.DialContext, MaxIdleConnsPerHost: 32, IdleConnTimeout: 60 * time.Second,
 		}},
@@ -63,8 +63,7 @@ func (m *Master) Follow(ctx context.Context, store objdb.Store) error {
 		}
 		m.mu.Lock()
 		m.leader = leader
-		close(m.changed)
-		m.changed = make(chan struct{})
+		m.changed.Broadcast()
 		m.mu.Unlock()
 	}
 	return ctx.Err()
@@ -153,7 +152,7 @@ func (m *Master) call(ctx context.Context, method, path string, req, resp any) (
 	wait := 20 * time.Millisecond
 	for {
 		m.mu.Lock()
-		leader, changed := m.leader, m.changed
+		leader, changed := m.leader, m.changed.Next()
 		m.mu.Unlock()
 		err = errs.New(errs.Unavailable, "no netmaster leads; is one running?")
 		if leader != "" {
@@ -181,7 +180,7 @@ func (m *Master) whileLeads(ctx context.Context, leader string) (context.Context
 		defer cancel()
 		for {
 			m.mu.Lock()
-			now, changed := m.leader, m.changed
+			now, changed := m.leader, m.changed.Next()
 			m.mu.Unlock()
 			if now != leader && now != "" {
 				return

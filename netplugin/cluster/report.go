@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 const (
@@ -65,14 +66,14 @@ type Reporter struct {
 	mu      sync.Mutex
 	report  clusterapi.Report // Sequence 0: none yet
 	made    time.Time         // when report was made
-	changed chan struct{}     // closed when report is out of date
+	changed signal.Signal     // broadcast when report is out of date
 	spacing time.Duration
 }
 
 // NewReporter makes a Reporter; it reports nothing before Run.
 func NewReporter(cfg ReporterConfig) *Reporter {
 	return &Reporter{
-		cfg: cfg, changed: make(chan struct{}), spacing: firstSpacing,
+		cfg: cfg, spacing: firstSpacing,
 		http: &http.Client{Timeout: postWithin, Transport: &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute}},
 	}
 }
@@ -152,8 +153,7 @@ func (r *Reporter) publish(revision, settings int64) {
 	}
 	next.Sequence = old.Sequence + 1
 	r.report, r.made = next, time.Now()
-	close(r.changed)
-	r.changed = make(chan struct{})
+	r.changed.Broadcast()
 }
 
 func (r *Reporter) interval() time.Duration {
@@ -198,7 +198,7 @@ func (r *Reporter) send(ctx context.Context, address string) {
 	sent, wait := uint64(0), time.Duration(0)
 	for ctx.Err() == nil {
 		r.mu.Lock()
-		report, changed := r.report, r.changed
+		report, changed := r.report, r.changed.Next()
 		r.mu.Unlock()
 		if report.Sequence == sent {
 			select {

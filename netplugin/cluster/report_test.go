@@ -18,6 +18,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // follower is an agent that has followed the store as far as a test says.
@@ -25,21 +26,20 @@ type follower struct {
 	mu                 sync.Mutex
 	revision, settings int64
 	ready              error
-	changed            chan struct{}
+	changed            signal.Signal
 }
 
 func (f *follower) set(revision, settings int64, ready error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.revision, f.settings, f.ready = revision, settings, ready
-	close(f.changed)
-	f.changed = make(chan struct{})
+	f.changed.Broadcast()
 }
 
 func (f *follower) Progress() (int64, int64, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.revision, f.settings, f.changed
+	return f.revision, f.settings, f.changed.Next()
 }
 
 func (f *follower) Ready() error {
@@ -83,7 +83,7 @@ func TestReports(t *testing.T) {
 	store, driver := memory.New(), fakedriver.New()
 	log := logrus.New()
 	log.SetOutput(t.Output())
-	agent := &follower{changed: make(chan struct{}), ready: errors.New("waiting for the store")}
+	agent := &follower{ready: errors.New("waiting for the store")}
 	var mu sync.Mutex
 	reasons := []string{"agent: waiting for the store"}
 	complain := func(now ...string) {
@@ -147,7 +147,7 @@ func TestMuteMaster(t *testing.T) {
 	objdb.Register(t.Context(), store, objdb.ServiceInfo{ServiceName: clusterapi.MasterService, HostAddr: at.Addr().String(), Port: int(at.Port())})
 	driver := fakedriver.New()
 	driver.Apply(drivers.Global{FwdMode: "routing"})
-	agent := &follower{changed: make(chan struct{})}
+	agent := &follower{}
 	r := NewReporter(ReporterConfig{
 		Host: Host{Label: "host1"}, Instance: 1, Agent: agent, Driver: driver, Store: store, Log: logrus.New(),
 		Health: func() []string { return nil },

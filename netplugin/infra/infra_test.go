@@ -14,13 +14,14 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // cluster is an agent and a netmaster that refuses the first call.
 type cluster struct {
 	mu      sync.Mutex
 	missing []drivers.Network
-	changed chan struct{}
+	changed signal.Signal
 	refused bool
 	calls   []masterapi.CreateEndpointRequest
 	called  chan struct{}
@@ -29,7 +30,7 @@ type cluster struct {
 func (c *cluster) MissingInfra() ([]drivers.Network, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.missing), c.changed
+	return slices.Clone(c.missing), c.changed.Next()
 }
 
 func (c *cluster) CreateEndpoint(_ context.Context, req masterapi.CreateEndpointRequest) (state.Endpoint, error) {
@@ -50,13 +51,12 @@ func (c *cluster) set(networks ...drivers.Network) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.missing = networks
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.changed.Broadcast()
 }
 
 // The host gets an endpoint in each infra network, at once or when netmaster lets it.
 func TestKeep(t *testing.T) {
-	c := &cluster{changed: make(chan struct{}), called: make(chan struct{}, 16)}
+	c := &cluster{called: make(chan struct{}, 16)}
 	log, lines := test.NewNullLogger()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)

@@ -21,6 +21,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/internal/remote"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // DefaultMaxOps is what an etcd server takes per transaction unless it was started
@@ -65,7 +66,7 @@ type Store struct {
 	dial      func() (*clientv3.Client, error) // nil: there is no connection, the server is in this process
 	leases    *clientv3.Client
 
-	reconnects *signal // one broadcast per connection after the first
+	reconnects signal.Signal // one broadcast per connection after the first
 }
 
 var _ objdb.Store = (*Store)(nil)
@@ -112,9 +113,9 @@ func Wrap(c *clientv3.Client, name string, maxOps int) *Store {
 	if maxOps == 0 {
 		maxOps = DefaultMaxOps
 	}
-	s := &Store{c: c, name: name, maxOps: maxOps, page: pageSize, close: c.Close, reconnects: newSignal(), life: remote.NewLifetime()}
+	s := &Store{c: c, name: name, maxOps: maxOps, page: pageSize, close: c.Close, life: remote.NewLifetime()}
 	if conn := c.ActiveConnection(); conn != nil { // none when the server is in this process
-		s.life.Go(func() { watchConnection(s.life.Context(), conn, s.reconnects) })
+		s.life.Go(func() { watchConnection(s.life.Context(), conn, &s.reconnects) })
 	}
 	return s
 }

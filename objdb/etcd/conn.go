@@ -2,12 +2,13 @@ package etcd
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
+
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // The etcd client asks for calls that fail at once while there is no connection, and
@@ -29,35 +30,14 @@ var reconnect = grpc.ConnectParams{
 	MinConnectTimeout: 3 * time.Second,
 }
 
-// signal is a broadcast: everybody who holds its channel learns of the next one.
-type signal struct {
-	mu sync.Mutex
-	ch chan struct{}
-}
-
-func newSignal() *signal { return &signal{ch: make(chan struct{})} }
-
-func (s *signal) next() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ch
-}
-
-func (s *signal) broadcast() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.ch)
-	s.ch = make(chan struct{})
-}
-
 // watchConnection broadcasts whenever the connection is ready again after it was not.
-func watchConnection(ctx context.Context, conn *grpc.ClientConn, reconnects *signal) {
+func watchConnection(ctx context.Context, conn *grpc.ClientConn, reconnects *signal.Signal) {
 	seen, changed := false, false
 	for {
 		state := conn.GetState()
 		if state == connectivity.Ready {
 			if seen && changed {
-				reconnects.broadcast()
+				reconnects.Broadcast()
 			}
 			seen, changed = true, false
 		}

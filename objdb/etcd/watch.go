@@ -109,7 +109,7 @@ func (w *watch) follow(ctx context.Context) ending {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	result := interrupted
-	reconnected := w.s.reconnects.next()
+	reconnected := w.s.reconnects.Next()
 	// Without a leader a member would keep us waiting for changes that happen elsewhere.
 	// The client puts fragments together again: a revision arrives whole.
 	events := w.s.c.Watch(clientv3.WithRequireLeader(ctx), w.prefix, clientv3.WithPrefix(),
@@ -120,7 +120,7 @@ func (w *watch) follow(ctx context.Context) ending {
 		case <-reconnected:
 			// The client resumes by itself, but would wait for ever on a server whose
 			// history has become shorter than ours.
-			reconnected = w.s.reconnects.next()
+			reconnected = w.s.reconnects.Next()
 			if !w.sameHistory(ctx) {
 				return historyGone
 			}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // Nodes knows the names of the cluster's Nodes. Create it with NewNodes.
@@ -26,7 +27,7 @@ type Nodes struct {
 	log      logrus.FieldLogger
 
 	mu      sync.Mutex
-	changed chan struct{}
+	changed signal.Signal
 }
 
 // NewNodes makes Nodes that know of the one that is named, or of all if none is. They
@@ -60,7 +61,7 @@ func NewNodes(cfg *rest.Config, only string, log logrus.FieldLogger) (*Nodes, er
 // nodesOf makes Nodes of where their metadata comes from.
 func nodesOf(source cache.ListerWatcher, get func(context.Context, string) error, log logrus.FieldLogger) (*Nodes, error) {
 	n := &Nodes{
-		get: get, log: log, changed: make(chan struct{}),
+		get: get, log: log,
 		informer: cache.NewSharedIndexInformer(source, &metav1.PartialObjectMetadata{}, 0, nil),
 	}
 	if err := n.informer.SetTransform(nameOnly); err != nil {
@@ -93,15 +94,14 @@ func nameOnly(o any) (any, error) {
 func (n *Nodes) broadcast() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	close(n.changed)
-	n.changed = make(chan struct{})
+	n.changed.Broadcast()
 }
 
 // Changed returns a channel that is closed when a Node comes or goes.
 func (n *Nodes) Changed() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.changed
+	return n.changed.Next()
 }
 
 // Run follows the API server until ctx ends.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/contiv/netplugin/utils/signal"
 )
 
 // Gateway takes the requests of the gateway's API, in their exact form only.
@@ -22,13 +24,13 @@ type Gateway struct {
 	profiles map[string]string
 	refusal  string
 	down     bool
-	changed  chan struct{}
+	changed  signal.Signal
 }
 
 // Start serves a gateway on a loopback address until the test ends.
 func Start(t testing.TB) *Gateway {
 	t.Helper()
-	g := &Gateway{t: t, profiles: map[string]string{}, changed: make(chan struct{})}
+	g := &Gateway{t: t, profiles: map[string]string{}}
 	s := httptest.NewServer(g)
 	t.Cleanup(s.Close)
 	g.URL = s.URL + "/"
@@ -71,7 +73,7 @@ func (g *Gateway) Await(key string, wanted func(text string) bool) {
 	g.t.Helper()
 	for {
 		g.mu.Lock()
-		text, changed := g.profiles[key], g.changed
+		text, changed := g.profiles[key], g.changed.Next()
 		g.mu.Unlock()
 		if wanted(text) {
 			return
@@ -121,8 +123,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		g.profiles[key] = string(body)
 	}
-	close(g.changed)
-	g.changed = make(chan struct{})
+	g.changed.Broadcast()
 	reply(w, "success", "")
 }
 
