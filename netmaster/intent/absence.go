@@ -305,7 +305,7 @@ func (e *Engine) removeEndpointsOf(ctx context.Context, label string) (int, erro
 func (e *Engine) endpointsOf(label string) []string {
 	e.model.mu.RLock()
 	defer e.model.mu.RUnlock()
-	return sortedKeys(e.model.endpointsOfHost, label)
+	return sortedKeys(e.model.endpoints.ofHost, label)
 }
 
 // CollectGarbage removes at once what is left of hosts that have been away for longer

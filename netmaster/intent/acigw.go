@@ -5,17 +5,15 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) gateways() *collection[contivmodel.AciGw, contivmodel.AciGwOper] {
-	m := e.model
+func registerGateways(m *model) *objects[contivmodel.AciGw, contivmodel.AciGwOper] {
 	put := func(x *tx, g *contivmodel.AciGw) error {
 		if n := count(x.apps.all()); n > 0 {
-			e.cfg.Log.WithField("appProfiles", n).Warn("the ACI gateway's settings change under existing app profiles")
+			m.cfg.Log.WithField("appProfiles", n).Warn("the ACI gateway's settings change under existing app profiles")
 		}
 		x.gateways.put(x, g.Key, g)
 		return nil
 	}
-	return &collection[contivmodel.AciGw, contivmodel.AciGwOper]{
-		e: e, kind: contivmodel.AciGwKind(), rows: m.gateways,
+	return register(m, contivmodel.AciGwKind(), lifecycle[contivmodel.AciGw, contivmodel.AciGwOper]{
 		create: put,
 		update: func(x *tx, _, g *contivmodel.AciGw) error { return put(x, g) },
 		remove: func(x *tx, _ *contivmodel.AciGw) error {
@@ -27,5 +25,5 @@ func (e *Engine) gateways() *collection[contivmodel.AciGw, contivmodel.AciGwOper
 		oper: func(*contivmodel.AciGw, vteps) (contivmodel.AciGwOper, error) {
 			return contivmodel.AciGwOper{NumAppProfiles: len(m.apps.base)}, nil
 		},
-	}
+	})
 }

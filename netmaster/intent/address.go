@@ -177,7 +177,7 @@ func spaceOfPool(x *tx, pool addressPool) (s *ipam.Space, owner string, ok bool)
 		if !pool.prefix.IsValid() || pool.prefix != cfg.Subnet.Prefix && pool.prefix != cfg.Subnet6 {
 			continue
 		}
-		if rec, ok := x.netStates.get(id); ok && (pool.tenant == "" || pool.tenant == rec.Tenant) {
+		if rec, ok := x.networks.records.get(id); ok && (pool.tenant == "" || pool.tenant == rec.Tenant) {
 			ids = append(ids, id)
 		}
 	}

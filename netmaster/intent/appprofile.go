@@ -5,9 +5,14 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) appProfiles() *collection[contivmodel.AppProfile, contivmodel.NoOper] {
-	return &collection[contivmodel.AppProfile, contivmodel.NoOper]{
-		e: e, kind: contivmodel.AppProfileKind(), rows: e.model.apps,
+type appTables struct {
+	*objects[contivmodel.AppProfile, contivmodel.NoOper]
+	ofTenant *index[string, contivmodel.AppProfile]
+	ofGroup  *index[string, contivmodel.AppProfile] // by the group's key
+}
+
+func registerApps(m *model) appTables {
+	t := appTables{objects: register(m, contivmodel.AppProfileKind(), lifecycle[contivmodel.AppProfile, contivmodel.NoOper]{
 		create: func(x *tx, p *contivmodel.AppProfile) error {
 			if err := needTenant(x, p.TenantName); err != nil {
 				return err
@@ -15,8 +20,12 @@ func (e *Engine) appProfiles() *collection[contivmodel.AppProfile, contivmodel.N
 			return putApp(x, p)
 		},
 		update: func(x *tx, _, p *contivmodel.AppProfile) error { return putApp(x, p) },
-		remove: func(*tx, *contivmodel.AppProfile) error { return nil },
-	}
+	})}
+	t.ofTenant = t.indexed(func(_ string, p *contivmodel.AppProfile) string { return p.TenantName })
+	t.ofGroup = t.indexedEach(func(_ string, p *contivmodel.AppProfile) []string {
+		return contivmodel.Keys(p.TenantName, p.EndpointGroups...)
+	})
+	return t
 }
 
 // putApp plans an app profile, all of whose groups must exist. In ACI mode a profile is
@@ -28,13 +37,6 @@ func putApp(x *tx, p *contivmodel.AppProfile) error {
 			return errs.New(errs.NotFound, "EndpointGroup %s not found", modelKey(p.TenantName, name))
 		}
 	}
-	linkApp(p)
 	x.apps.put(x, p.Key, p)
 	return checkFabric(x, p)
-}
-
-// linkApp sets the links that follow from what an app profile names.
-func linkApp(p *contivmodel.AppProfile) {
-	p.Links.Tenant = tenantLink(p.TenantName)
-	p.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupKind().Type, inTenant(p.TenantName, p.EndpointGroups...))
 }

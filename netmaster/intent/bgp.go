@@ -8,18 +8,28 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) bgps() *collection[contivmodel.Bgp, contivmodel.BgpOper] {
-	return &collection[contivmodel.Bgp, contivmodel.BgpOper]{
-		e: e, kind: contivmodel.BgpKind(), rows: e.model.bgps,
-		create: putBgp,
-		update: func(x *tx, _, b *contivmodel.Bgp) error { return putBgp(x, b) },
-		remove: func(x *tx, b *contivmodel.Bgp) error {
-			if _, ok := x.bgpRecs.get(b.Hostname); ok {
-				x.bgpRecs.del(x, b.Hostname)
-			}
-			return nil
-		},
-		ask: e.bgpOper,
+// bgpTables are the BGP speakers and the records that agents start them from.
+type bgpTables struct {
+	*objects[contivmodel.Bgp, contivmodel.BgpOper]
+	records *table[string, state.Bgp] // by host label
+}
+
+func registerBgps(m *model) bgpTables {
+	return bgpTables{
+		objects: register(m, contivmodel.BgpKind(), lifecycle[contivmodel.Bgp, contivmodel.BgpOper]{
+			create: putBgp,
+			update: func(x *tx, _, b *contivmodel.Bgp) error { return putBgp(x, b) },
+			remove: func(x *tx, b *contivmodel.Bgp) error {
+				if _, ok := x.bgps.records.get(b.Hostname); ok {
+					x.bgps.records.del(x, b.Hostname)
+				}
+				return nil
+			},
+			ask: func(ctx context.Context, e *Engine, b *contivmodel.Bgp) (contivmodel.BgpOper, error) {
+				return e.bgpOper(ctx, b)
+			},
+		}),
+		records: records[state.Bgp](m, state.BgpRoot),
 	}
 }
 
@@ -29,7 +39,7 @@ func putBgp(x *tx, b *contivmodel.Bgp) error {
 		return errs.New(errs.Invalid, "Bgp is not supported in ACI fabric mode")
 	}
 	x.bgps.put(x, b.Key, b)
-	x.bgpRecs.put(x, b.Hostname, &state.Bgp{
+	x.bgps.records.put(x, b.Hostname, &state.Bgp{
 		ID: b.Hostname, Hostname: b.Hostname, RouterIP: b.Routerip, As: b.As, NeighborAs: b.NeighborAs, Neighbor: b.Neighbor,
 		RouterIP6: b.Routerip6, Neighbors: b.Neighbors, Password: b.Password, TTLSecurity: b.TTLSecurity == "yes",
 	})

@@ -89,7 +89,7 @@ func (e *Engine) endpointsToCleanUp(tenant, category, what string) ([]*state.End
 // tenantOf returns the tenant of an endpoint. If its network is gone, what follows the
 // network's name in the id tells as much as can be known.
 func (m *model) tenantOf(ep *state.Endpoint) string {
-	if net, ok := m.netStates.base[ep.NetID]; ok {
+	if net, ok := m.networks.records.base[ep.NetID]; ok {
 		return net.v.Tenant
 	}
 	_, tenant, _ := strings.Cut(ep.NetID, ".")

@@ -26,29 +26,13 @@ type Collection interface {
 	Inspect(ctx context.Context, key string) (any, error)
 }
 
-// collection makes a Collection of the rules of a kind. create, update and remove run
-// in the writer: they check the request against x and then plan every change it
-// amounts to, the object itself included. What they return as error leaves nothing
-// behind.
+// collection serves the objects of a kind that is registered.
 type collection[T, O any] struct {
 	e    *Engine
-	kind contivmodel.Kind[T, O]
-	rows *table[string, T]
-	// alone keeps changes of this kind out of shared transactions: their rules look at
-	// what is committed only.
-	alone  bool
-	create func(x *tx, obj *T) error
-	update func(x *tx, old, obj *T) error
-	remove func(x *tx, obj *T) error
-	// view adds the links that are derived; nil when there are none. oper makes the
-	// operational part from the model. Both run with the model locked for reading.
-	view func(obj *T) *T
-	oper func(obj *T, hosts vteps) (O, error)
-	// ask makes the operational part, instead of oper, from what others answer.
-	ask func(ctx context.Context, obj *T) (O, error)
+	rows *objects[T, O]
 }
 
-func (c *collection[T, O]) Name() string { return c.kind.Collection }
+func (c *collection[T, O]) Name() string { return c.rows.kind.Collection }
 
 func (c *collection[T, O]) List() any {
 	m := c.e.model
@@ -68,7 +52,7 @@ func (c *collection[T, O]) Get(key string) (any, error) {
 	if obj := c.show(key); obj != nil {
 		return obj, nil
 	}
-	return nil, c.kind.NotFound()
+	return nil, c.rows.kind.NotFound()
 }
 
 // show returns an object with its derived links, nil when there is none.
@@ -77,29 +61,30 @@ func (c *collection[T, O]) show(key string) *T {
 	if !ok {
 		return nil
 	}
-	if c.view == nil {
+	if c.rows.view == nil {
 		return r.v
 	}
-	return c.view(r.v)
+	return c.rows.view(r.v)
 }
 
 func (c *collection[T, O]) Put(ctx context.Context, key string, body []byte) (any, error) {
-	obj, err := c.kind.Decode(key, body)
+	obj, err := c.rows.kind.Decode(key, body)
 	if err != nil {
 		return nil, err
 	}
-	return c.put(ctx, obj)
+	return c.store(ctx, obj)
 }
 
-// put creates or updates with an object that has been checked.
-func (c *collection[T, O]) put(ctx context.Context, obj *T) (*T, error) {
-	key := c.kind.Key(obj)
-	return submit[*T](ctx, c.e.writer, c.alone, func(x *tx) (reply, error) {
+// store creates or updates with an object that has been checked.
+func (c *collection[T, O]) store(ctx context.Context, obj *T) (*T, error) {
+	key := c.rows.kind.Key(obj)
+	c.rows.kind.Link(obj)
+	return submit[*T](ctx, c.e.writer, c.rows.alone, func(x *tx) (reply, error) {
 		var err error
 		if old, ok := c.rows.get(key); ok {
-			err = c.update(x, old, obj)
+			err = c.rows.update(x, old, obj)
 		} else {
-			err = c.create(x, obj)
+			err = c.rows.create(x, obj)
 		}
 		return func(int64) any { return c.show(key) }, err
 	})
@@ -109,10 +94,10 @@ func (c *collection[T, O]) Delete(ctx context.Context, key string) error {
 	_, err := submit[string](ctx, c.e.writer, true, func(x *tx) (reply, error) {
 		obj, ok := c.rows.get(key)
 		if !ok {
-			return nil, c.kind.NotFound()
+			return nil, c.rows.kind.NotFound()
 		}
 		c.rows.del(x, key)
-		return func(int64) any { return key }, c.remove(x, obj)
+		return func(int64) any { return key }, c.rows.remove(x, obj)
 	})
 	return err
 }
@@ -124,9 +109,9 @@ func (c *collection[T, O]) Inspect(ctx context.Context, key string) (any, error)
 	}
 	v := &contivmodel.Inspection[*T, O]{Config: obj.(*T)}
 	switch {
-	case c.ask != nil:
-		v.Oper, err = c.ask(ctx, v.Config)
-	case c.oper != nil:
+	case c.rows.ask != nil:
+		v.Oper, err = c.rows.ask(ctx, c.e, v.Config)
+	case c.rows.oper != nil:
 		v, err = c.look(ctx, key)
 	}
 	if err != nil {
@@ -146,8 +131,8 @@ func (c *collection[T, O]) look(ctx context.Context, key string) (*contivmodel.I
 	defer m.mu.RUnlock()
 	obj := c.show(key)
 	if obj == nil {
-		return nil, c.kind.NotFound()
+		return nil, c.rows.kind.NotFound()
 	}
-	oper, err := c.oper(obj, hosts)
+	oper, err := c.rows.oper(obj, hosts)
 	return &contivmodel.Inspection[*T, O]{Config: obj, Oper: oper}, err
 }

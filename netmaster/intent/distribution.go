@@ -45,8 +45,8 @@ func (e *Engine) Distribution(ctx context.Context) (map[string]DistributedEndpoi
 		ep := m.distributed(r.v, hosts)
 		endpoints[ep.EndpointID] = ep
 	}
-	rules := make(map[string]*state.PolicyRule, len(m.ruleRecs.base))
-	for id, r := range m.ruleRecs.base {
+	rules := make(map[string]*state.PolicyRule, len(m.rules.records.base))
+	for id, r := range m.rules.records.base {
 		rules[id] = r.v
 	}
 	return endpoints, rules, nil
@@ -62,10 +62,10 @@ func (m *model) distributed(ep *state.Endpoint, hosts vteps) DistributedEndpoint
 	if ep.IPv6Address != "" {
 		d.Ipv6Mask = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"
 	}
-	if net, ok := m.netStates.base[ep.NetID]; ok {
+	if net, ok := m.networks.records.base[ep.NetID]; ok {
 		d.Vlan, d.Vni, d.EndpointGroupVlan = net.v.PktTag, net.v.ExtPktTag, net.v.PktTag
 	}
-	if group, ok := m.grpStates.base[ep.EndpointGroupKey]; ok && group.v.PktTag != 0 {
+	if group, ok := m.groups.records.base[ep.EndpointGroupKey]; ok && group.v.PktTag != 0 {
 		d.EndpointGroupVlan = group.v.PktTag
 	}
 	return d

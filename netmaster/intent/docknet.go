@@ -14,10 +14,10 @@ func (e *Engine) Topology() (t docknet.Topology, aci bool) {
 	m := e.model
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	for _, r := range m.netStates.base {
+	for _, r := range m.networks.records.base {
 		t.Networks = append(t.Networks, *r.v)
 	}
-	for _, r := range m.grpStates.base {
+	for _, r := range m.groups.records.base {
 		t.Groups = append(t.Groups, *r.v)
 	}
 	slices.SortFunc(t.Networks, func(a, b state.Network) int { return strings.Compare(a.ID, b.ID) })

@@ -13,6 +13,31 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
+// endpointTables are the endpoints.
+type endpointTables struct {
+	*table[string, state.Endpoint]                                // by id
+	ofNetwork                      *index[string, state.Endpoint] // by network id
+	ofGroup                        *index[string, state.Endpoint] // by group id
+	ofHost                         *index[string, state.Endpoint] // by the host's label
+	ofMAC                          *index[string, state.Endpoint] // by macKey
+	ofContainer                    *index[string, state.Endpoint] // by container id
+}
+
+func newEndpoints(m *model) endpointTables {
+	t := endpointTables{table: records[state.Endpoint](m, state.EndpointRoot)}
+	t.ofNetwork = t.indexed(func(_ string, e *state.Endpoint) string { return e.NetID })
+	t.ofGroup = t.indexed(func(_ string, e *state.Endpoint) string { return e.EndpointGroupKey })
+	t.ofHost = t.indexed(func(_ string, e *state.Endpoint) string { return e.HomingHost })
+	t.ofMAC = t.indexed(func(_ string, e *state.Endpoint) string { return macKey(e.NetID, e.MacAddress) })
+	t.ofContainer = t.indexedEach(func(_ string, e *state.Endpoint) []string {
+		if e.ContainerID == "" {
+			return nil
+		}
+		return []string{e.ContainerID}
+	})
+	return t
+}
+
 // defaultACIGroup is the group of endpoints that name none, in ACI mode.
 const defaultACIGroup = "default-group"
 
@@ -73,7 +98,7 @@ func endpointID(netID string, ep masterapi.ConfigEP) (string, error) {
 
 // newEndpoint plans an endpoint with its addresses.
 func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (*state.Endpoint, error) {
-	net, ok := x.netStates.get(netID)
+	net, ok := x.networks.records.get(netID)
 	space := x.spaces[netID]
 	if !ok || space == nil {
 		if _, known := x.tenants.get(req.TenantName); !known && req.TenantName != "" {
@@ -91,7 +116,7 @@ func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (
 	pool := ""
 	if ep.ServiceName != "" && net.NwType == state.NetworkData {
 		gid := state.GroupID(ep.ServiceName, req.TenantName)
-		g, ok := x.grpStates.get(gid)
+		g, ok := x.groups.records.get(gid)
 		switch {
 		case !ok:
 			return nil, errs.New(errs.NotFound, "key not found: endpoint group %s", gid)
@@ -214,7 +239,7 @@ func endpointsOfEvent(x *tx, req masterapi.UpdateEndpointRequest) []*state.Endpo
 			eps = append(eps, ep)
 		}
 	} else if req.ContainerID != "" {
-		for _, ep := range x.endpoints.where(x.endpointsOfCont, req.ContainerID) {
+		for _, ep := range x.endpoints.where(x.endpoints.ofContainer, req.ContainerID) {
 			eps = append(eps, ep)
 		}
 	}

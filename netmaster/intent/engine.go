@@ -68,7 +68,7 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 		cfg.Grace = DefaultGrace
 	}
 	e := &Engine{
-		cfg: cfg, store: store, model: newModel(), agents: agents.New(store, cfg.AgentPort), done: make(chan struct{}),
+		cfg: cfg, store: store, model: newModel(cfg), agents: agents.New(store, cfg.AgentPort), done: make(chan struct{}),
 		absences: absences{since: map[string]time.Time{}, seen: map[string]time.Time{}},
 	}
 	commits := &committer{store: store, lead: lead, log: cfg.Log, pause: firstPause}
@@ -120,10 +120,11 @@ func (e *Engine) Written() (revision, settings int64) {
 
 // Collections returns the kinds of objects there are.
 func (e *Engine) Collections() []Collection {
-	return []Collection{
-		e.tenants(), e.networks(), e.groups(), e.globals(), e.netprofiles(), e.policies(), e.rules(),
-		e.appProfiles(), e.contracts(), e.bgps(), e.gateways(), e.services(), volumes(), volumeProfiles(),
+	all := make([]Collection, len(e.model.kinds))
+	for i, k := range e.model.kinds {
+		all[i] = k.serve(e)
 	}
+	return all
 }
 
 // flagsKey holds the start-up settings the last leader was given. Only when an
@@ -142,9 +143,10 @@ func (e *Engine) prepare(ctx context.Context) error {
 	if err := e.prepareGlobal(ctx, given); err != nil {
 		return fmt.Errorf("create the global settings: %w", err)
 	}
-	if _, err := e.tenants().Get(contivmodel.DefaultTenant); err != nil {
+	tenants := e.model.tenants.collection(e)
+	if _, err := tenants.Get(contivmodel.DefaultTenant); err != nil {
 		t := &contivmodel.Tenant{Key: contivmodel.DefaultTenant, TenantName: contivmodel.DefaultTenant}
-		if _, err := e.tenants().put(ctx, t); err != nil {
+		if _, err := tenants.store(ctx, t); err != nil {
 			return fmt.Errorf("create tenant %s: %w", contivmodel.DefaultTenant, err)
 		}
 	}
@@ -154,7 +156,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 func (e *Engine) prepareGlobal(ctx context.Context, given flags) error {
 	g, exists := e.model.globals.base[contivmodel.GlobalName]
 	if !exists {
-		_, err := e.globals().put(ctx, &contivmodel.Global{
+		_, err := e.model.globals.collection(e).store(ctx, &contivmodel.Global{
 			Key: contivmodel.GlobalName, Name: contivmodel.GlobalName,
 			ArpMode: contivmodel.DefaultArpMode, FwdMode: given.FwdMode, NetworkInfraType: given.Infra,
 			PvtSubnet: contivmodel.DefaultPvtSubnet, Vlans: contivmodel.DefaultVLANs, Vxlans: contivmodel.DefaultVXLANs,
@@ -164,10 +166,10 @@ func (e *Engine) prepareGlobal(ctx context.Context, given flags) error {
 		}
 		return e.noteFlags(ctx, given)
 	}
-	if _, ok := e.model.settings.base[""]; !ok {
+	if _, ok := e.model.globals.settings.base[""]; !ok {
 		e.cfg.Log.Error("the settings record agents start from is gone, writing it anew")
 		same := *g.v
-		if _, err := e.globals().put(ctx, &same); err != nil {
+		if _, err := e.model.globals.collection(e).store(ctx, &same); err != nil {
 			return err
 		}
 	}
@@ -183,7 +185,7 @@ func (e *Engine) prepareGlobal(ctx context.Context, given flags) error {
 			"fwdMode": want.FwdMode, "fwdMode-flag": given.FwdMode, "infra": want.NetworkInfraType, "infra-flag": given.Infra,
 		})
 		want.FwdMode, want.NetworkInfraType = given.FwdMode, given.Infra
-		switch _, err := e.globals().put(ctx, &want); {
+		switch _, err := e.model.globals.collection(e).store(ctx, &want); {
 		case errs.Is(err, errs.InUse):
 			log.WithError(err).Warn("flags differ from the stored settings, which stay: networks depend on them")
 		case err != nil:

@@ -5,10 +5,13 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) contracts() *collection[contivmodel.ExtContractsGroup, contivmodel.NoOper] {
-	m := e.model
-	return &collection[contivmodel.ExtContractsGroup, contivmodel.NoOper]{
-		e: e, kind: contivmodel.ExtContractsGroupKind(), rows: m.contracts,
+type contractsTables struct {
+	*objects[contivmodel.ExtContractsGroup, contivmodel.NoOper]
+	ofTenant *index[string, contivmodel.ExtContractsGroup]
+}
+
+func registerContracts(m *model) contractsTables {
+	t := contractsTables{objects: register(m, contivmodel.ExtContractsGroupKind(), lifecycle[contivmodel.ExtContractsGroup, contivmodel.NoOper]{
 		create: func(x *tx, c *contivmodel.ExtContractsGroup) error {
 			if err := needTenant(x, c.TenantName); err != nil {
 				return err
@@ -20,15 +23,17 @@ func (e *Engine) contracts() *collection[contivmodel.ExtContractsGroup, contivmo
 			return errs.New(errs.Exists, "external contracts update not supported: %s exists", c.Key)
 		},
 		remove: func(x *tx, c *contivmodel.ExtContractsGroup) error {
-			if blockers := names(x.groups.where(x.groupsOfContracts, c.Key), keyOf[contivmodel.EndpointGroup]); blockers != "" {
+			if blockers := names(x.groups.where(x.groups.ofContracts, c.Key), keyOf[contivmodel.EndpointGroup]); blockers != "" {
 				return errs.New(errs.InUse, "External contracts group is in-use: %s by endpoint groups %s", c.Key, blockers)
 			}
 			return nil
 		},
 		view: func(c *contivmodel.ExtContractsGroup) *contivmodel.ExtContractsGroup {
 			v := *c
-			v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupKind().Type, sortedKeys(m.groupsOfContracts, c.Key))
+			v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofContracts, c.Key))
 			return &v
 		},
-	}
+	})}
+	t.ofTenant = t.indexed(func(_ string, c *contivmodel.ExtContractsGroup) string { return c.TenantName })
+	return t
 }

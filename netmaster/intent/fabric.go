@@ -58,7 +58,7 @@ func checkFabric(x *tx, apps ...*contivmodel.AppProfile) error {
 // appsWith returns the app profiles of a group.
 func appsWith(x *tx, group string) []*contivmodel.AppProfile {
 	var apps []*contivmodel.AppProfile
-	for _, app := range x.apps.where(x.appsOfGroup, group) {
+	for _, app := range x.apps.where(x.apps.ofGroup, group) {
 		apps = append(apps, app)
 	}
 	return apps
@@ -75,7 +75,7 @@ func fabricProfile(x *tx, app *contivmodel.AppProfile) (aci.Profile, error) {
 	}
 	var fault error // the first thing the fabric cannot express
 	contracts := map[string][]aci.Filter{}
-	for _, key := range slices.Sorted(slices.Values(inTenant(app.TenantName, app.EndpointGroups...))) {
+	for _, key := range slices.Sorted(slices.Values(contivmodel.Keys(app.TenantName, app.EndpointGroups...))) {
 		g, ok := x.groups.get(key)
 		if !ok {
 			continue
@@ -99,7 +99,7 @@ func fabricProfile(x *tx, app *contivmodel.AppProfile) (aci.Profile, error) {
 			}
 			group.Links = link(group.Links, kind, name)
 		}
-		for _, r := range allowing(nil, x.rules.where(x.rulesOnGroup, key)) {
+		for _, r := range allowing(nil, x.rules.where(x.rules.onGroup, key)) {
 			name, _, err := contract(r)
 			if err != nil {
 				continue // reported where its own group is
@@ -120,8 +120,8 @@ func fabricProfile(x *tx, app *contivmodel.AppProfile) (aci.Profile, error) {
 
 // fabricGroup is a group without the contracts of its rules, and its number.
 func fabricGroup(x *tx, g *contivmodel.EndpointGroup) (aci.Group, int, error) {
-	rec, ok := x.grpStates.get(groupID(g))
-	net, exists := x.netStates.get(state.NetworkID(g.NetworkName, g.TenantName))
+	rec, ok := x.groups.records.get(groupID(g))
+	net, exists := x.networks.records.get(state.NetworkID(g.NetworkName, g.TenantName))
 	if !ok || !exists {
 		return aci.Group{}, 0, errs.New(errs.Internal, "endpoint group %s or its network has no record", g.Key)
 	}
@@ -129,7 +129,7 @@ func fabricGroup(x *tx, g *contivmodel.EndpointGroup) (aci.Group, int, error) {
 	if net.Gateway != "" {
 		group.Gateway = fmt.Sprintf("%s/%d", net.Gateway, net.SubnetLen)
 	}
-	for _, key := range inTenant(g.TenantName, g.ExtContractsGrps...) {
+	for _, key := range contivmodel.Keys(g.TenantName, g.ExtContractsGrps...) {
 		c, ok := x.contracts.get(key)
 		if !ok {
 			continue
@@ -148,8 +148,8 @@ func fabricGroup(x *tx, g *contivmodel.EndpointGroup) (aci.Group, int, error) {
 // groupRules are the rules under a group's policies that let something through, sorted.
 func groupRules(x *tx, g *contivmodel.EndpointGroup) []*contivmodel.Rule {
 	var rules []*contivmodel.Rule
-	for _, key := range inTenant(g.TenantName, g.Policies...) {
-		rules = allowing(rules, x.rules.where(x.rulesOfPolicy, key))
+	for _, key := range contivmodel.Keys(g.TenantName, g.Policies...) {
+		rules = allowing(rules, x.rules.where(x.rules.ofPolicy, key))
 	}
 	return rules
 }

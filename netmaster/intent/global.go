@@ -11,13 +11,22 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) globals() *collection[contivmodel.Global, contivmodel.GlobalOper] {
-	return &collection[contivmodel.Global, contivmodel.GlobalOper]{
-		e: e, kind: contivmodel.GlobalKind(), rows: e.model.globals, alone: true,
-		create: func(x *tx, g *contivmodel.Global) error { return setGlobal(x, g) },
-		update: updateGlobal,
-		remove: removeGlobal,
-		oper:   e.globalOper,
+// globalTables are the global settings and the record that agents start from.
+type globalTables struct {
+	*objects[contivmodel.Global, contivmodel.GlobalOper]
+	settings *table[string, state.Global] // one row, under ""
+}
+
+func registerGlobals(m *model) globalTables {
+	return globalTables{
+		objects: register(m, contivmodel.GlobalKind(), lifecycle[contivmodel.Global, contivmodel.GlobalOper]{
+			alone:  true,
+			create: setGlobal,
+			update: updateGlobal,
+			remove: removeGlobal,
+			oper:   m.globalOper,
+		}),
+		settings: records[state.Global](m, state.GlobalKey),
 	}
 }
 
@@ -32,7 +41,7 @@ func setGlobal(x *tx, g *contivmodel.Global) error {
 		return err
 	}
 	x.globals.put(x, g.Key, g)
-	x.settings.put(x, "", &state.Global{InfraType: g.NetworkInfraType, FwdMode: g.FwdMode, ARPMode: g.ArpMode, PvtSubnet: g.PvtSubnet})
+	x.globals.settings.put(x, "", &state.Global{InfraType: g.NetworkInfraType, FwdMode: g.FwdMode, ARPMode: g.ArpMode, PvtSubnet: g.PvtSubnet})
 	setRange(x, tags.VLAN, vlans)
 	setRange(x, tags.VXLAN, vxlans)
 	return nil
@@ -107,7 +116,7 @@ func removeGlobal(x *tx, _ *contivmodel.Global) error {
 	if vlans, vxlans := tagsInUse(x, tags.VLAN), tagsInUse(x, tags.VXLAN); len(vlans)+len(vxlans) > 0 {
 		return errs.New(errs.InUse, "cannot delete the global settings due to existing %s", counts(vlans, vxlans))
 	}
-	x.settings.del(x, "")
+	x.globals.settings.del(x, "")
 	setRange(x, tags.VLAN, contivmodel.TagRange{})
 	setRange(x, tags.VXLAN, contivmodel.TagRange{})
 	return nil
@@ -116,17 +125,17 @@ func removeGlobal(x *tx, _ *contivmodel.Global) error {
 // tagsInUse is the writer's view of the claimed tags of a pool, ascending.
 func tagsInUse(x *tx, pool string) []int {
 	var in []int
-	for k := range x.tags.where(x.tagsOfPool, pool) {
+	for k := range x.tags.where(x.tags.ofPool, pool) {
 		in = append(in, k.tag)
 	}
 	slices.Sort(in)
 	return in
 }
 
-func (e *Engine) globalOper(g *contivmodel.Global, _ vteps) (contivmodel.GlobalOper, error) {
+func (m *model) globalOper(g *contivmodel.Global, _ vteps) (contivmodel.GlobalOper, error) {
 	inUse := func(pool string) []int {
 		var in []int
-		for k := range e.model.tagsOfPool.keys[pool] {
+		for k := range m.tags.ofPool.keys[pool] {
 			in = append(in, k.tag)
 		}
 		slices.Sort(in)
@@ -134,7 +143,7 @@ func (e *Engine) globalOper(g *contivmodel.Global, _ vteps) (contivmodel.GlobalO
 	}
 	vlans, vxlans := inUse(tags.VLAN), inUse(tags.VXLAN)
 	oper := contivmodel.GlobalOper{
-		ClusterMode: e.cfg.ClusterMode,
+		ClusterMode: m.cfg.ClusterMode,
 		NumNetworks: len(vlans) + len(vxlans),
 		VlansInUse:  tags.Text(vlans), VxlansInUse: tags.Text(vxlans),
 	}

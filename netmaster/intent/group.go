@@ -11,15 +11,38 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) groups() *collection[contivmodel.EndpointGroup, contivmodel.EndpointGroupOper] {
-	return &collection[contivmodel.EndpointGroup, contivmodel.EndpointGroupOper]{
-		e: e, kind: contivmodel.EndpointGroupKind(), rows: e.model.groups,
+// groupTables are the endpoint groups and the records that agents realise.
+type groupTables struct {
+	*objects[contivmodel.EndpointGroup, contivmodel.EndpointGroupOper]
+	ofTenant    *index[string, contivmodel.EndpointGroup]
+	ofNetwork   *index[string, contivmodel.EndpointGroup] // by the network's key
+	ofProfile   *index[string, contivmodel.EndpointGroup] // by the net profile's key
+	ofPolicy    *index[string, contivmodel.EndpointGroup] // by the policy's key
+	ofContracts *index[string, contivmodel.EndpointGroup] // by the contracts group's key
+	records     *table[string, state.EndpointGroup]       // by id
+}
+
+func registerGroups(m *model) groupTables {
+	t := groupTables{objects: register(m, contivmodel.EndpointGroupKind(), lifecycle[contivmodel.EndpointGroup, contivmodel.EndpointGroupOper]{
 		create: createGroup,
 		update: updateGroup,
 		remove: removeGroup,
-		view:   e.model.viewGroup,
-		oper:   e.model.groupOper,
-	}
+		view:   m.viewGroup,
+		oper:   m.groupOper,
+	})}
+	t.ofTenant = t.indexed(func(_ string, g *contivmodel.EndpointGroup) string { return g.TenantName })
+	t.ofNetwork = t.indexed(func(_ string, g *contivmodel.EndpointGroup) string { return modelKey(g.TenantName, g.NetworkName) })
+	t.ofProfile = t.indexedEach(func(_ string, g *contivmodel.EndpointGroup) []string {
+		return contivmodel.Keys(g.TenantName, g.NetProfile)
+	})
+	t.ofPolicy = t.indexedEach(func(_ string, g *contivmodel.EndpointGroup) []string {
+		return contivmodel.Keys(g.TenantName, g.Policies...)
+	})
+	t.ofContracts = t.indexedEach(func(_ string, g *contivmodel.EndpointGroup) []string {
+		return contivmodel.Keys(g.TenantName, g.ExtContractsGrps...)
+	})
+	t.records = records[state.EndpointGroup](m, state.GroupRoot)
+	return t
 }
 
 // createGroup checks a new group against its network and plans its record, its
@@ -29,7 +52,7 @@ func createGroup(x *tx, g *contivmodel.EndpointGroup) error {
 		return errs.New(errs.NotFound, "Tenant not found: %s", g.TenantName)
 	}
 	netID := state.NetworkID(g.NetworkName, g.TenantName)
-	net, ok := x.netStates.get(netID)
+	net, ok := x.networks.records.get(netID)
 	if _, exists := x.networks.get(modelKey(g.TenantName, g.NetworkName)); !ok || !exists {
 		return errs.New(errs.NotFound, "Network not found: %s", modelKey(g.TenantName, g.NetworkName))
 	}
@@ -67,22 +90,8 @@ func createGroup(x *tx, g *contivmodel.EndpointGroup) error {
 	if err := attach(x, g, rec); err != nil {
 		return err
 	}
-	x.grpStates.put(x, id, rec)
+	x.groups.records.put(x, id, rec)
 	return expandGroup(x, g, rec)
-}
-
-// linkGroup sets the links that follow from what a group names.
-func linkGroup(g *contivmodel.EndpointGroup) {
-	g.Links.Network = contivmodel.Link{Type: contivmodel.NetworkKind().Type, Key: modelKey(g.TenantName, g.NetworkName)}
-	g.Links.Tenant = tenantLink(g.TenantName)
-	g.Links.NetProfile = contivmodel.Link{}
-	if g.NetProfile != "" {
-		g.Links.NetProfile = contivmodel.Link{Type: contivmodel.NetprofileKind().Type, Key: modelKey(g.TenantName, g.NetProfile)}
-	}
-	g.LinkSets = contivmodel.EndpointGroupLinkSets{
-		ExtContractsGrps: contivmodel.NewLinkSet(contivmodel.ExtContractsGroupKind().Type, inTenant(g.TenantName, g.ExtContractsGrps...)),
-		Policies:         contivmodel.NewLinkSet(contivmodel.PolicyKind().Type, inTenant(g.TenantName, g.Policies...)),
-	}
 }
 
 // viewGroup adds the rules that name the group, and its app profile: of several, the
@@ -90,12 +99,12 @@ func linkGroup(g *contivmodel.EndpointGroup) {
 func (m *model) viewGroup(g *contivmodel.EndpointGroup) *contivmodel.EndpointGroup {
 	v := *g
 	var last int64
-	for _, key := range sortedKeys(m.appsOfGroup, g.Key) {
+	for _, key := range sortedKeys(m.apps.ofGroup, g.Key) {
 		if rev := m.apps.base[key].rev; rev >= last {
-			last, v.Links.AppProfile = rev, contivmodel.Link{Type: contivmodel.AppProfileKind().Type, Key: key}
+			last, v.Links.AppProfile = rev, contivmodel.Link{Type: contivmodel.AppProfileType, Key: key}
 		}
 	}
-	v.LinkSets.MatchRules = contivmodel.NewLinkSet(contivmodel.RuleKind().Type, sortedKeys(m.rulesOnGroup, g.Key))
+	v.LinkSets.MatchRules = contivmodel.NewLinkSet(contivmodel.RuleType, sortedKeys(m.rules.onGroup, g.Key))
 	return &v
 }
 
@@ -135,7 +144,7 @@ func ownVLAN(x *tx, net *state.Network, rec *state.EndpointGroup) error {
 // attach wants everything a group refers to to exist, copies the net profile's values
 // into the group's record, and plans the group with its links.
 func attach(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error {
-	for _, key := range inTenant(g.TenantName, g.Policies...) {
+	for _, key := range contivmodel.Keys(g.TenantName, g.Policies...) {
 		if _, ok := x.policies.get(key); !ok {
 			return errs.New(errs.NotFound, "Policy not found: %s", key)
 		}
@@ -157,7 +166,7 @@ func attach(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error
 			return errs.New(errs.NotFound, "External contracts group %s not found", name)
 		}
 	}
-	linkGroup(g)
+	x.groups.kind.Link(g)
 	x.groups.put(x, g.Key, g)
 	return nil
 }
@@ -172,7 +181,7 @@ func updateGroup(x *tx, old, g *contivmodel.EndpointGroup) error {
 		return errs.New(errs.Invalid, "cannot change the ip pool of endpoint group %s from %q to %q", g.Key, old.IPPool, g.IPPool)
 	}
 	id := state.GroupID(g.GroupName, g.TenantName)
-	before, ok := x.grpStates.get(id)
+	before, ok := x.groups.records.get(id)
 	if !ok {
 		return errs.New(errs.Internal, "endpoint group %s has no record", g.Key)
 	}
@@ -182,7 +191,7 @@ func updateGroup(x *tx, old, g *contivmodel.EndpointGroup) error {
 		return err
 	}
 	if rec != *before {
-		x.grpStates.put(x, id, &rec)
+		x.groups.records.put(x, id, &rec)
 	}
 	if err := checkFabric(x, appsWith(x, upd.Key)...); err != nil {
 		return err
@@ -195,23 +204,23 @@ func updateGroup(x *tx, old, g *contivmodel.EndpointGroup) error {
 // the group owns.
 func removeGroup(x *tx, g *contivmodel.EndpointGroup) error {
 	id, netID := state.GroupID(g.GroupName, g.TenantName), state.NetworkID(g.NetworkName, g.TenantName)
-	if blockers := names(x.apps.where(x.appsOfGroup, g.Key), keyOf[contivmodel.AppProfile]); blockers != "" {
+	if blockers := names(x.apps.where(x.apps.ofGroup, g.Key), keyOf[contivmodel.AppProfile]); blockers != "" {
 		return errs.New(errs.InUse, "cannot delete endpoint group %s: it is in app profiles %s", g.Key, blockers)
 	}
-	if blockers := names(x.endpoints.where(x.endpointsOfGroup, id), endpointName); blockers != "" {
+	if blockers := names(x.endpoints.where(x.endpoints.ofGroup, id), endpointName); blockers != "" {
 		return errs.New(errs.InUse, "EPG %s has active endpoints: %s", g.GroupName, blockers)
 	}
-	if blockers := names(x.rules.where(x.rulesOnGroup, g.Key), keyOf[contivmodel.Rule]); blockers != "" {
+	if blockers := names(x.rules.where(x.rules.onGroup, g.Key), keyOf[contivmodel.Rule]); blockers != "" {
 		return errs.New(errs.InUse, "cannot delete endpoint group %s: it is named by rules: %s", g.Key, blockers)
 	}
 	withdrawGroup(x, g, func(string) bool { return true })
 	owner := ownerGroup(id)
-	if rec, ok := x.grpStates.get(id); ok {
+	if rec, ok := x.groups.records.get(id); ok {
 		x.freeTag(tags.GroupID, rec.EndpointGroupID, owner)
 		if rec.PktTagType == state.EncapVLAN {
 			x.freeTag(tags.VLAN, rec.PktTag, owner)
 		}
-		x.grpStates.del(x, id)
+		x.groups.records.del(x, id)
 	}
 	if r, ok := contivmodel.ParseRange(g.IPPool); ok {
 		x.addrs.del(x, claimKey{netID, r.String()})
@@ -225,12 +234,12 @@ func removeGroup(x *tx, g *contivmodel.EndpointGroup) error {
 
 func (m *model) groupOper(g *contivmodel.EndpointGroup, hosts vteps) (contivmodel.EndpointGroupOper, error) {
 	id := state.GroupID(g.GroupName, g.TenantName)
-	rec, ok := m.grpStates.base[id]
+	rec, ok := m.groups.records.base[id]
 	if !ok {
 		return contivmodel.EndpointGroupOper{}, errs.New(errs.NotFound, "key not found: endpoint group %s", id)
 	}
 	oper := contivmodel.EndpointGroupOper{
-		Endpoints:      m.endpointOpers(m.endpointsOfGroup, id, hosts),
+		Endpoints:      m.endpointOpers(m.endpoints.ofGroup, id, hosts),
 		ExternalPktTag: rec.v.ExtPktTag,
 		GroupTag:       rec.v.GroupTag,
 		PktTag:         rec.v.PktTag,
@@ -246,7 +255,7 @@ func (m *model) groupOper(g *contivmodel.EndpointGroup, hosts vteps) (contivmode
 		return oper, err
 	}
 	var taken []contivmodel.Range
-	for k := range m.addrsOfNet.keys[cfg.Name] {
+	for k := range m.addrs.ofNetwork.keys[cfg.Name] {
 		if r, ok := contivmodel.ParseRange(k.what); ok && !isGroupOwner(m.addrs.base[k].v.Owner) {
 			taken = append(taken, r)
 		}

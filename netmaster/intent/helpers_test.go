@@ -75,7 +75,7 @@ func endpoint(net, group, container, addr string) masterapi.CreateEndpointReques
 // many or too few, and nothing left over from plans.
 func (e *Engine) checkConsistent(t tb) {
 	t.Helper()
-	fresh := newModel()
+	fresh := newModel(Config{Log: quiet()})
 	l := loader{model: fresh, store: e.store, log: quiet(), written: &written{}}
 	// Through the writer, so that no transaction is under way.
 	_, err := submit[struct{}](context.Background(), e.writer, true, func(x *tx) (reply, error) {
@@ -84,35 +84,35 @@ func (e *Engine) checkConsistent(t tb) {
 		}
 		done := func(int64) any { return struct{}{} }
 		m := e.model
-		compare(t, "tenants", fresh.tenants, m.tenants)
-		compare(t, "networks", fresh.networks, m.networks)
-		compare(t, "groups", fresh.groups, m.groups)
-		compare(t, "globals", fresh.globals, m.globals)
-		compare(t, "net profiles", fresh.profiles, m.profiles)
-		compare(t, "policies", fresh.policies, m.policies)
-		compare(t, "rules", fresh.rules, m.rules)
-		compare(t, "app profiles", fresh.apps, m.apps)
-		compare(t, "external contracts", fresh.contracts, m.contracts)
-		compare(t, "BGP speakers", fresh.bgps, m.bgps)
-		compare(t, "BGP records", fresh.bgpRecs, m.bgpRecs)
-		compare(t, "ACI gateways", fresh.gateways, m.gateways)
-		compare(t, "services", fresh.services, m.services)
-		compare(t, "service records", fresh.svcRecs, m.svcRecs)
-		compare(t, "provider lists", fresh.provLists, m.provLists)
-		compare(t, "rule records", fresh.ruleRecs, m.ruleRecs)
-		compare(t, "settings", fresh.settings, m.settings)
-		compare(t, "network states", fresh.netStates, m.netStates)
-		compare(t, "group states", fresh.grpStates, m.grpStates)
-		compare(t, "endpoints", fresh.endpoints, m.endpoints)
-		compare(t, "address claims", fresh.addrs, m.addrs)
-		compare(t, "late releases", fresh.late, m.late)
-		compare(t, "tag claims", fresh.tags, m.tags)
+		compare(t, "tenants", fresh.tenants.table, m.tenants.table)
+		compare(t, "networks", fresh.networks.table, m.networks.table)
+		compare(t, "groups", fresh.groups.table, m.groups.table)
+		compare(t, "globals", fresh.globals.table, m.globals.table)
+		compare(t, "net profiles", fresh.profiles.table, m.profiles.table)
+		compare(t, "policies", fresh.policies.table, m.policies.table)
+		compare(t, "rules", fresh.rules.table, m.rules.table)
+		compare(t, "app profiles", fresh.apps.table, m.apps.table)
+		compare(t, "external contracts", fresh.contracts.table, m.contracts.table)
+		compare(t, "BGP speakers", fresh.bgps.table, m.bgps.table)
+		compare(t, "BGP records", fresh.bgps.records, m.bgps.records)
+		compare(t, "ACI gateways", fresh.gateways.table, m.gateways.table)
+		compare(t, "services", fresh.services.table, m.services.table)
+		compare(t, "service records", fresh.services.records, m.services.records)
+		compare(t, "provider lists", fresh.services.providers, m.services.providers)
+		compare(t, "rule records", fresh.rules.records, m.rules.records)
+		compare(t, "settings", fresh.globals.settings, m.globals.settings)
+		compare(t, "network states", fresh.networks.records, m.networks.records)
+		compare(t, "group states", fresh.groups.records, m.groups.records)
+		compare(t, "endpoints", fresh.endpoints.table, m.endpoints.table)
+		compare(t, "address claims", fresh.addrs.table, m.addrs.table)
+		compare(t, "late releases", fresh.late.table, m.late.table)
+		compare(t, "tag claims", fresh.tags.table, m.tags.table)
 		if x.size() != 0 || len(x.undo) != 0 {
 			t.Errorf("%d planned rows are left over", x.size())
 		}
 		for id, s := range m.spaces {
 			claimed := map[string]bool{}
-			for k, c := range m.addrs.where(m.addrsOfNet, id) {
+			for k, c := range m.addrs.where(m.addrs.ofNetwork, id) {
 				if !isGroupOwner(c.Owner) {
 					claimed[k.what] = true
 				} else if !s.HasPool(c.Owner) {
@@ -128,11 +128,11 @@ func (e *Engine) checkConsistent(t tb) {
 				t.Errorf("network %s: %d addresses are taken, %d claimed", id, n, len(claimed))
 			}
 		}
-		if len(m.spaces) != len(m.netStates.base) {
-			t.Errorf("%d address spaces, %d networks", len(m.spaces), len(m.netStates.base))
+		if len(m.spaces) != len(m.networks.records.base) {
+			t.Errorf("%d address spaces, %d networks", len(m.spaces), len(m.networks.records.base))
 		}
 		for name, p := range m.pools {
-			if n, want := p.Len(), count(m.tags.where(m.tagsOfPool, name)); n != want {
+			if n, want := p.Len(), count(m.tags.where(m.tags.ofPool, name)); n != want {
 				t.Errorf("pool %s: %d tags are taken, %d claimed", name, n, want)
 			}
 		}
@@ -281,4 +281,46 @@ func claims(t *testing.T, store objdb.Store, net string) map[string]string {
 		owners[kv.Key[len(state.IPAMRoot+net+"/"):]] = c.Owner
 	}
 	return owners
+}
+
+// The collections by which tests create objects.
+
+func (e *Engine) tenants() *collection[contivmodel.Tenant, contivmodel.TenantOper] {
+	return e.model.tenants.collection(e)
+}
+
+func (e *Engine) networks() *collection[contivmodel.Network, contivmodel.NetworkOper] {
+	return e.model.networks.collection(e)
+}
+
+func (e *Engine) groups() *collection[contivmodel.EndpointGroup, contivmodel.EndpointGroupOper] {
+	return e.model.groups.collection(e)
+}
+
+func (e *Engine) globals() *collection[contivmodel.Global, contivmodel.GlobalOper] {
+	return e.model.globals.collection(e)
+}
+
+func (e *Engine) policies() *collection[contivmodel.Policy, contivmodel.PolicyOper] {
+	return e.model.policies.collection(e)
+}
+
+func (e *Engine) rules() *collection[contivmodel.Rule, contivmodel.NoOper] {
+	return e.model.rules.collection(e)
+}
+
+func (e *Engine) services() *collection[contivmodel.ServiceLB, contivmodel.ServiceLBOper] {
+	return e.model.services.collection(e)
+}
+
+func (e *Engine) netprofiles() *collection[contivmodel.Netprofile, contivmodel.NoOper] {
+	return e.model.profiles.collection(e)
+}
+
+func (e *Engine) appProfiles() *collection[contivmodel.AppProfile, contivmodel.NoOper] {
+	return e.model.apps.collection(e)
+}
+
+func (e *Engine) contracts() *collection[contivmodel.ExtContractsGroup, contivmodel.NoOper] {
+	return e.model.contracts.collection(e)
 }

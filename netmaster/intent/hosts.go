@@ -42,7 +42,7 @@ func (e *Engine) Hosts(ctx context.Context) (map[string]cluster.Known, error) {
 	m := e.model
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	for label, ids := range m.endpointsOfHost.keys {
+	for label, ids := range m.endpoints.ofHost.keys {
 		if label == "" {
 			continue
 		}

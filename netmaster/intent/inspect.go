@@ -96,11 +96,6 @@ func endpointName(id string, ep *state.Endpoint) string {
 // keyOf names an object by its key.
 func keyOf[V any](key string, _ *V) string { return key }
 
-// tenantLink is the link to a tenant.
-func tenantLink(name string) contivmodel.Link {
-	return contivmodel.Link{Type: contivmodel.TenantKind().Type, Key: name}
-}
-
 // needTenant refuses what would belong to a tenant that does not exist.
 func needTenant(x *tx, name string) error {
 	if _, ok := x.tenants.get(name); !ok {

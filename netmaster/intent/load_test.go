@@ -100,7 +100,7 @@ func TestUnreadable(t *testing.T) {
 		t.Error("an unreadable endpoint was overwritten")
 	}
 	e.mustNetwork(t, "n2", "10.2.1.0/24")
-	if rec := e.model.netStates.base["n2.default"].v; rec.ExtPktTag != 3 {
+	if rec := e.model.networks.records.base["n2.default"].v; rec.ExtPktTag != 3 {
 		t.Errorf("VNI %d, want the first one nobody may have, 3", rec.ExtPktTag)
 	}
 	if kv, err := store.Get(t.Context(), state.EndpointRoot+"n.default-bad"); err != nil || string(kv.Value) != "{" {
@@ -237,7 +237,7 @@ func TestMoreNetworksThanVLANs(t *testing.T) {
 	localTags := func(e *Engine) string {
 		var all []string
 		for n := 1; n <= 4; n++ {
-			if r, ok := e.model.netStates.base[fmt.Sprintf("n%d.default", n)]; ok {
+			if r, ok := e.model.networks.records.base[fmt.Sprintf("n%d.default", n)]; ok {
 				all = append(all, fmt.Sprintf("n%d:%d/%d", n, r.v.PktTag, r.v.ExtPktTag))
 			}
 		}

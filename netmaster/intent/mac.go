@@ -48,7 +48,7 @@ func macFor(x *tx, netID string, a netip.Addr, want string) (string, error) {
 	case first == ofHosts:
 		return taken("a host")
 	}
-	for id := range x.endpoints.where(x.endpointsOfMAC, macKey(netID, text)) {
+	for id := range x.endpoints.where(x.endpoints.ofMAC, macKey(netID, text)) {
 		return taken("endpoint " + id)
 	}
 	return text, nil

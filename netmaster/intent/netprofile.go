@@ -6,10 +6,13 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) netprofiles() *collection[contivmodel.Netprofile, contivmodel.NoOper] {
-	m := e.model
-	return &collection[contivmodel.Netprofile, contivmodel.NoOper]{
-		e: e, kind: contivmodel.NetprofileKind(), rows: m.profiles,
+type profileTables struct {
+	*objects[contivmodel.Netprofile, contivmodel.NoOper]
+	ofTenant *index[string, contivmodel.Netprofile]
+}
+
+func registerProfiles(m *model) profileTables {
+	t := profileTables{objects: register(m, contivmodel.NetprofileKind(), lifecycle[contivmodel.Netprofile, contivmodel.NoOper]{
 		create: func(x *tx, p *contivmodel.Netprofile) error {
 			if err := needTenant(x, p.TenantName); err != nil {
 				return err
@@ -18,17 +21,19 @@ func (e *Engine) netprofiles() *collection[contivmodel.Netprofile, contivmodel.N
 		},
 		update: func(x *tx, _, p *contivmodel.Netprofile) error { return putProfile(x, p) },
 		remove: func(x *tx, p *contivmodel.Netprofile) error {
-			if blockers := names(x.groups.where(x.groupsOfProfile, p.Key), keyOf[contivmodel.EndpointGroup]); blockers != "" {
+			if blockers := names(x.groups.where(x.groups.ofProfile, p.Key), keyOf[contivmodel.EndpointGroup]); blockers != "" {
 				return errs.New(errs.InUse, "NetProfile is being used: %s by endpoint groups %s", p.Key, blockers)
 			}
 			return nil
 		},
 		view: func(p *contivmodel.Netprofile) *contivmodel.Netprofile {
 			v := *p
-			v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupKind().Type, sortedKeys(m.groupsOfProfile, p.Key))
+			v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofProfile, p.Key))
 			return &v
 		},
-	}
+	})}
+	t.ofTenant = t.indexed(func(_ string, p *contivmodel.Netprofile) string { return p.TenantName })
+	return t
 }
 
 // minBurst is the least burst a rate limit works with, in kilobytes.
@@ -40,17 +45,16 @@ func putProfile(x *tx, p *contivmodel.Netprofile) error {
 	if p.Burst != 0 && p.Burst < minBurst {
 		return errs.New(errs.Invalid, "burst %d of netprofile %s is too small: expected at least %d, or 0 for none", p.Burst, p.Key, minBurst)
 	}
-	p.Links.Tenant = tenantLink(p.TenantName)
 	x.profiles.put(x, p.Key, p)
-	for _, g := range x.groups.where(x.groupsOfProfile, p.Key) {
+	for _, g := range x.groups.where(x.groups.ofProfile, p.Key) {
 		id := state.GroupID(g.GroupName, g.TenantName)
-		before, ok := x.grpStates.get(id)
+		before, ok := x.groups.records.get(id)
 		if !ok {
 			continue
 		}
 		rec := *before
 		if setProfile(&rec, p); rec != *before {
-			x.grpStates.put(x, id, &rec)
+			x.groups.records.put(x, id, &rec)
 		}
 	}
 	return nil

@@ -1,19 +1,26 @@
 package intent
 
 import (
+	"encoding/json"
 	"net/netip"
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/netmaster/ipam"
 	"github.com/contiv/netplugin/netmaster/tags"
+	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) networks() *collection[contivmodel.Network, contivmodel.NetworkOper] {
-	m := e.model
-	return &collection[contivmodel.Network, contivmodel.NetworkOper]{
-		e: e, kind: contivmodel.NetworkKind(), rows: m.networks,
+// networkTables are the networks and the records that agents realise.
+type networkTables struct {
+	*objects[contivmodel.Network, contivmodel.NetworkOper]
+	ofTenant *index[string, contivmodel.Network]
+	records  *table[string, state.Network] // by id
+}
+
+func registerNetworks(m *model) networkTables {
+	t := networkTables{objects: register(m, contivmodel.NetworkKind(), lifecycle[contivmodel.Network, contivmodel.NetworkOper]{
 		create: createNetwork,
 		update: func(_ *tx, n, _ *contivmodel.Network) error {
 			return errs.New(errs.Exists, "cannot change network parameters after creation: network %s exists", n.Key)
@@ -21,7 +28,29 @@ func (e *Engine) networks() *collection[contivmodel.Network, contivmodel.Network
 		remove: removeNetwork,
 		view:   m.viewNetwork,
 		oper:   m.networkOper,
+	})}
+	t.ofTenant = t.indexed(func(_ string, n *contivmodel.Network) string { return n.TenantName })
+	t.records = newTable[string, state.Network](func(id string) string { return state.NetworkRoot + id })
+	addTable(m, state.NetworkRoot, t.records, (*loader).network)
+	return t
+}
+
+// network reads a record and opens the network's address space.
+func (l *loader) network(id string, kv objdb.KV) error {
+	rec := new(state.Network)
+	if err := json.Unmarshal(kv.Value, rec); err != nil {
+		return err
 	}
+	if rec.ID != id {
+		return errs.New(errs.Invalid, "network under id %s says it is %q", id, rec.ID)
+	}
+	cfg, err := spaceConfig(rec)
+	if err != nil {
+		return err
+	}
+	l.model.networks.records.load(id, rec, kv.ModRevision)
+	l.model.openSpace(rec.Tenant, id, rec.NetworkName, ipam.New(cfg))
+	return nil
 }
 
 // createNetwork checks a new network against the settings and its tenant's other
@@ -44,7 +73,7 @@ func createNetwork(x *tx, n *contivmodel.Network) error {
 		return errs.New(errs.Conflict, "EndpointGroup %s conflicts with the network name", n.NetworkName)
 	}
 	id := state.NetworkID(n.NetworkName, n.TenantName)
-	if other, ok := x.netStates.get(id); ok {
+	if other, ok := x.networks.records.get(id); ok {
 		return errs.New(errs.Conflict, "network id %s is taken by network %s of tenant %s", id, other.NetworkName, other.Tenant)
 	}
 	if err := checkGateways(n, cfg); err != nil {
@@ -67,9 +96,8 @@ func createNetwork(x *tx, n *contivmodel.Network) error {
 	if err := assignTags(x, n, rec); err != nil {
 		return err
 	}
-	n.Links.Tenant = tenantLink(n.TenantName)
 	x.networks.put(x, n.Key, n)
-	x.netStates.put(x, id, rec)
+	x.networks.records.put(x, id, rec)
 	x.openSpace(n.TenantName, id, n.NetworkName, ipam.New(cfg))
 	x.onUndo(func() { x.closeSpace(n.TenantName, id, n.NetworkName) })
 	for _, gw := range []string{rec.Gateway, rec.IPv6Gateway} {
@@ -213,27 +241,27 @@ func pickVLAN(x *tx, want int) (int, error) {
 // are the hosts' own: agents take their ports away when they see it.
 func removeNetwork(x *tx, n *contivmodel.Network) error {
 	id := state.NetworkID(n.NetworkName, n.TenantName)
-	if blockers := names(x.groups.where(x.groupsOfNetwork, n.Key), func(_ string, g *contivmodel.EndpointGroup) string {
+	if blockers := names(x.groups.where(x.groups.ofNetwork, n.Key), func(_ string, g *contivmodel.EndpointGroup) string {
 		return g.GroupName
 	}); blockers != "" {
 		return errs.New(errs.InUse, "cannot delete network %s: it has endpoint groups: %s", n.Key, blockers)
 	}
-	if blockers := names(x.services.where(x.servicesOfNetwork, n.Key), keyOf[contivmodel.ServiceLB]); blockers != "" {
+	if blockers := names(x.services.where(x.services.ofNetwork, n.Key), keyOf[contivmodel.ServiceLB]); blockers != "" {
 		return errs.New(errs.InUse, "cannot delete network %s: it has services: %s", n.Key, blockers)
 	}
-	if blockers := names(x.rules.where(x.rulesOnNetwork, n.Key), keyOf[contivmodel.Rule]); blockers != "" {
+	if blockers := names(x.rules.where(x.rules.onNetwork, n.Key), keyOf[contivmodel.Rule]); blockers != "" {
 		return errs.New(errs.InUse, "cannot delete network %s: it is named by rules: %s", n.Key, blockers)
 	}
 	if n.NwType == state.NetworkData {
-		if blockers := names(x.endpoints.where(x.endpointsOfNet, id), endpointName); blockers != "" {
+		if blockers := names(x.endpoints.where(x.endpoints.ofNetwork, id), endpointName); blockers != "" {
 			return errs.New(errs.InUse, "Network has active endpoints, cannot delete %s: %s", n.Key, blockers)
 		}
 	} else { // those of hosts, which may be away
-		for _, ep := range x.endpoints.where(x.endpointsOfNet, id) {
+		for _, ep := range x.endpoints.where(x.endpoints.ofNetwork, id) {
 			x.endpoints.del(x, ep.ID)
 		}
 	}
-	if rec, ok := x.netStates.get(id); ok {
+	if rec, ok := x.networks.records.get(id); ok {
 		owner := ownerNetwork(id)
 		if rec.PktTagType == state.EncapVLAN {
 			x.freeTag(tags.VLAN, rec.PktTag, owner)
@@ -241,14 +269,14 @@ func removeNetwork(x *tx, n *contivmodel.Network) error {
 			x.freeTag(tags.Local, rec.PktTag, owner)
 			x.freeTag(tags.VXLAN, rec.ExtPktTag, owner)
 		}
-		x.netStates.del(x, id)
+		x.networks.records.del(x, id)
 	}
 	x.dropPrefix(state.IPAMRoot + id + "/")
-	for k := range x.addrs.where(x.addrsOfNet, id) {
+	for k := range x.addrs.where(x.addrs.ofNetwork, id) {
 		x.addrs.del(x, k)
 	}
 	x.dropPrefix(state.LateReleasesRt + id + "/")
-	for k := range x.late.where(x.lateOfNet, id) {
+	for k := range x.late.where(x.late.ofNetwork, id) {
 		x.late.del(x, k)
 	}
 	if s := x.closeSpace(n.TenantName, id, n.NetworkName); s != nil {
@@ -259,14 +287,14 @@ func removeNetwork(x *tx, n *contivmodel.Network) error {
 
 func (m *model) viewNetwork(n *contivmodel.Network) *contivmodel.Network {
 	v := *n
-	v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupKind().Type, sortedKeys(m.groupsOfNetwork, n.Key))
-	v.LinkSets.Servicelbs = contivmodel.NewLinkSet(contivmodel.ServiceLBKind().Type, sortedKeys(m.servicesOfNetwork, n.Key))
+	v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofNetwork, n.Key))
+	v.LinkSets.Servicelbs = contivmodel.NewLinkSet(contivmodel.ServiceLBType, sortedKeys(m.services.ofNetwork, n.Key))
 	return &v
 }
 
 func (m *model) networkOper(n *contivmodel.Network, hosts vteps) (contivmodel.NetworkOper, error) {
 	id := state.NetworkID(n.NetworkName, n.TenantName)
-	rec, ok := m.netStates.base[id]
+	rec, ok := m.networks.records.base[id]
 	if !ok {
 		return contivmodel.NetworkOper{}, errs.New(errs.NotFound, "key not found: network %s", id)
 	}
@@ -275,7 +303,7 @@ func (m *model) networkOper(n *contivmodel.Network, hosts vteps) (contivmodel.Ne
 		return contivmodel.NetworkOper{}, err
 	}
 	oper := contivmodel.NetworkOper{
-		Endpoints:      m.endpointOpers(m.endpointsOfNet, id, hosts),
+		Endpoints:      m.endpointOpers(m.endpoints.ofNetwork, id, hosts),
 		ExternalPktTag: rec.v.ExtPktTag,
 		NetworkTag:     rec.v.NetworkTag,
 		PktTag:         rec.v.PktTag,
@@ -290,7 +318,7 @@ func (m *model) networkOper(n *contivmodel.Network, hosts vteps) (contivmodel.Ne
 // takenRanges returns what is not free in a network: claimed IPv4 addresses and group
 // pools; and how many addresses have been handed out, which excludes gateways.
 func (m *model) takenRanges(net string) (taken []contivmodel.Range, handedOut int) {
-	for k := range m.addrsOfNet.keys[net] {
+	for k := range m.addrs.ofNetwork.keys[net] {
 		r, ok := contivmodel.ParseRange(k.what)
 		if !ok {
 			continue // IPv6

@@ -9,39 +9,47 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) policies() *collection[contivmodel.Policy, contivmodel.PolicyOper] {
-	m := e.model
-	return &collection[contivmodel.Policy, contivmodel.PolicyOper]{
-		e: e, kind: contivmodel.PolicyKind(), rows: m.policies,
+type policyTables struct {
+	*objects[contivmodel.Policy, contivmodel.PolicyOper]
+	ofTenant *index[string, contivmodel.Policy]
+}
+
+func registerPolicies(m *model) policyTables {
+	t := policyTables{objects: register(m, contivmodel.PolicyKind(), lifecycle[contivmodel.Policy, contivmodel.PolicyOper]{
 		create: func(x *tx, p *contivmodel.Policy) error {
 			if err := needTenant(x, p.TenantName); err != nil {
 				return err
 			}
-			p.Links.Tenant = tenantLink(p.TenantName)
 			x.policies.put(x, p.Key, p)
 			return nil
 		},
 		// There is nothing in a policy that could change: to create it again is no error.
 		update: func(*tx, *contivmodel.Policy, *contivmodel.Policy) error { return nil },
 		remove: removePolicy,
-		view: func(p *contivmodel.Policy) *contivmodel.Policy {
-			v := *p
-			v.LinkSets = contivmodel.PolicyLinkSets{
-				EndpointGroups: contivmodel.NewLinkSet(contivmodel.EndpointGroupKind().Type, sortedKeys(m.groupsOfPolicy, p.Key)),
-				Rules:          contivmodel.NewLinkSet(contivmodel.RuleKind().Type, sortedKeys(m.rulesOfPolicy, p.Key)),
-			}
-			return &v
+		view:   m.viewPolicy,
+		ask: func(ctx context.Context, e *Engine, p *contivmodel.Policy) (contivmodel.PolicyOper, error) {
+			return e.inspectPolicy(ctx, p)
 		},
-		ask: e.inspectPolicy,
+	})}
+	t.ofTenant = t.indexed(func(_ string, p *contivmodel.Policy) string { return p.TenantName })
+	return t
+}
+
+func (m *model) viewPolicy(p *contivmodel.Policy) *contivmodel.Policy {
+	v := *p
+	v.LinkSets = contivmodel.PolicyLinkSets{
+		EndpointGroups: contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofPolicy, p.Key)),
+		Rules:          contivmodel.NewLinkSet(contivmodel.RuleType, sortedKeys(m.rules.ofPolicy, p.Key)),
 	}
+	return &v
 }
 
 // removePolicy refuses while groups are under the policy. Its rules go with it.
 func removePolicy(x *tx, p *contivmodel.Policy) error {
-	if blockers := names(x.groups.where(x.groupsOfPolicy, p.Key), keyOf[contivmodel.EndpointGroup]); blockers != "" {
+	if blockers := names(x.groups.where(x.groups.ofPolicy, p.Key), keyOf[contivmodel.EndpointGroup]); blockers != "" {
 		return errs.New(errs.InUse, "Policy is being used: %s by endpoint groups %s", p.Key, blockers)
 	}
-	for key := range x.rules.where(x.rulesOfPolicy, p.Key) {
+	for key := range x.rules.where(x.rules.ofPolicy, p.Key) {
 		x.rules.del(x, key)
 	}
 	return nil
@@ -49,9 +57,9 @@ func removePolicy(x *tx, p *contivmodel.Policy) error {
 
 func (m *model) policyOper(p *contivmodel.Policy, hosts vteps) (contivmodel.PolicyOper, error) {
 	var oper contivmodel.PolicyOper
-	for _, key := range sortedKeys(m.groupsOfPolicy, p.Key) {
+	for _, key := range sortedKeys(m.groups.ofPolicy, p.Key) {
 		g := m.groups.base[key].v
-		oper.Endpoints = append(oper.Endpoints, m.endpointOpers(m.endpointsOfGroup, groupID(g), hosts)...)
+		oper.Endpoints = append(oper.Endpoints, m.endpointOpers(m.endpoints.ofGroup, groupID(g), hosts)...)
 	}
 	oper.NumEndpoints = len(oper.Endpoints)
 	return oper, nil
@@ -89,9 +97,9 @@ func (e *Engine) inspectPolicy(ctx context.Context, p *contivmodel.Policy) (oper
 // ruleHits sums up, by rule, what the records of its groups have decided.
 func (m *model) ruleHits(p *contivmodel.Policy, hits map[string]agents.Hits) []contivmodel.RuleHits {
 	var all []contivmodel.RuleHits
-	for _, key := range sortedKeys(m.rulesOfPolicy, p.Key) {
+	for _, key := range sortedKeys(m.rules.ofPolicy, p.Key) {
 		sum := contivmodel.RuleHits{Rule: key}
-		for group := range m.groupsOfPolicy.keys[p.Key] {
+		for group := range m.groups.ofPolicy.keys[p.Key] {
 			for _, name := range policy.Names() {
 				h := hits[policy.RuleID(group, m.rules.base[key].v, name)]
 				sum.Packets += h.Packets

@@ -112,7 +112,7 @@ func (r *reference) changeService(t *rapid.T, e *Engine, tenant, net string, add
 	obj, err := e.services().Put(context.Background(), key, fmt.Appendf(nil,
 		`{"tenantName":%q,"serviceName":"s","networkName":%q,"ports":["80:80:TCP"],"selectors":["a=b"]}`, tenant, net[len(tenant)+1:]))
 	if err == nil && want == nil {
-		if vip := e.model.svcRecs.base["s:"+tenant].v.IPAddress; vip != addr {
+		if vip := e.model.services.records.base["s:"+tenant].v.IPAddress; vip != addr {
 			t.Fatalf("%v got %s, expected %s", obj, vip, addr)
 		}
 	}

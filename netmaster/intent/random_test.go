@@ -339,7 +339,7 @@ func (r *reference) compare(t *rapid.T, e *Engine) {
 	}
 	got := []int{
 		len(m.tenants.base), len(m.networks.base), len(m.groups.base), len(m.endpoints.base), len(m.addrs.base),
-		len(m.policies.base), len(m.rules.base), len(m.ruleRecs.base), len(m.services.base), len(m.svcRecs.base),
+		len(m.policies.base), len(m.rules.base), len(m.rules.records.base), len(m.services.base), len(m.services.records.base),
 		len(m.profiles.base) + len(m.contracts.base), len(m.apps.base),
 	}
 	want := []int{len(r.tenants), len(r.networks), len(r.groups), eps, eps + vips, len(r.policies), len(r.rules), r.records(), vips, vips, len(r.things), len(r.apps)}

@@ -38,7 +38,7 @@ func (x *tx) reservedAs(name, net string, want netip.Addr) (netip.Addr, bool) {
 	if name == "" {
 		return netip.Addr{}, false
 	}
-	for k, claim := range x.addrs.where(x.addrsReservedAs, name) {
+	for k, claim := range x.addrs.where(x.addrs.reservedAs, name) {
 		a, ok := parseAddr(k.what)
 		if ok && k.net == net && strings.HasPrefix(claim.Owner, ownerReserved) && (!want.IsValid() || want == a) {
 			return a, true

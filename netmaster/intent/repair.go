@@ -49,7 +49,7 @@ func (l *loader) orphanAddresses() []step {
 		owner := r.v.Owner
 		kind, id, _ := strings.Cut(owner, "/")
 		live := true
-		net, exists := m.netStates.base[k.net]
+		net, exists := m.networks.records.base[k.net]
 		switch {
 		case !exists:
 			live = m.unreadable[state.NetworkRoot+k.net] != "" // then nobody can tell
@@ -60,10 +60,10 @@ func (l *loader) orphanAddresses() []step {
 			live = ok && ep.v.NetID == k.net && (ep.v.IPAddress == k.what || ep.v.IPv6Address == k.what) ||
 				m.unreadable[state.EndpointRoot+id] != ""
 		case kind == "group":
-			_, ok := m.grpStates.base[id]
+			_, ok := m.groups.records.base[id]
 			live = ok || m.unreadable[state.GroupRoot+id] != ""
 		case kind == "service":
-			s, ok := m.svcRecs.base[id]
+			s, ok := m.services.records.base[id]
 			live = ok && (s.v.IPAddress == k.what || s.v.IPv6Address == k.what) && state.NetworkID(s.v.Network, s.v.Tenant) == k.net ||
 				m.unreadable[state.ServiceLBRoot+id] != ""
 		}
@@ -90,10 +90,10 @@ func (l *loader) orphanTags() []step {
 		live := true
 		switch kind {
 		case "network":
-			_, ok := m.netStates.base[id]
+			_, ok := m.networks.records.base[id]
 			live = ok || m.unreadable[state.NetworkRoot+id] != ""
 		case "group":
-			_, ok := m.grpStates.base[id]
+			_, ok := m.groups.records.base[id]
 			live = ok || m.unreadable[state.GroupRoot+id] != ""
 		}
 		if live {
@@ -135,7 +135,7 @@ func (l *loader) missingClaims() []step {
 		address(ep.NetID, ep.IPAddress, ownerEndpoint(id))
 		address(ep.NetID, ep.IPv6Address, ownerEndpoint(id))
 	}
-	for id, r := range m.svcRecs.base {
+	for id, r := range m.services.records.base {
 		address(state.NetworkID(r.v.Network, r.v.Tenant), r.v.IPAddress, ownerService(id))
 		address(state.NetworkID(r.v.Network, r.v.Tenant), r.v.IPv6Address, ownerService(id))
 	}
@@ -151,7 +151,7 @@ func (l *loader) missingClaims() []step {
 			}
 		})
 	}
-	for id, r := range m.netStates.base {
+	for id, r := range m.networks.records.base {
 		address(id, r.v.Gateway, ownerGateway)
 		address(id, r.v.IPv6Gateway, ownerGateway)
 		if r.v.PktTagType == state.EncapVLAN {
@@ -161,7 +161,7 @@ func (l *loader) missingClaims() []step {
 			tag(tags.VXLAN, r.v.ExtPktTag, ownerNetwork(id))
 		}
 	}
-	for id, r := range m.grpStates.base {
+	for id, r := range m.groups.records.base {
 		tag(tags.GroupID, r.v.EndpointGroupID, ownerGroup(id))
 		steps = append(steps, l.missingPool(r.v)...)
 	}

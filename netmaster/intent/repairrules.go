@@ -20,8 +20,8 @@ func (l *loader) wrongRules() []step {
 	if !inACI(x) {
 		for _, key := range slices.Sorted(maps.Keys(m.rules.base)) {
 			r := m.rules.base[key].v
-			for _, g := range m.groups.where(m.groupsOfPolicy, modelKey(r.TenantName, r.PolicyName)) {
-				rec, ok := m.grpStates.base[groupID(g)]
+			for _, g := range m.groups.where(m.groups.ofPolicy, modelKey(r.TenantName, r.PolicyName)) {
+				rec, ok := m.groups.records.base[groupID(g)]
 				if !ok {
 					continue
 				}
@@ -40,15 +40,15 @@ func (l *loader) wrongRules() []step {
 		if m.unreadable[state.PolicyRuleRoot+id] != "" {
 			continue
 		}
-		if old, ok := m.ruleRecs.base[id]; !ok || *old.v != rec {
+		if old, ok := m.rules.records.base[id]; !ok || *old.v != rec {
 			l.log.WithField("rule", id).Error("writing a rule record anew that is not what its rule says")
-			steps = append(steps, func(x *tx) { x.ruleRecs.put(x, id, &rec) })
+			steps = append(steps, func(x *tx) { x.rules.records.put(x, id, &rec) })
 		}
 	}
-	for id := range m.ruleRecs.base {
+	for id := range m.rules.records.base {
 		if _, ok := want[id]; !ok && !l.unknownRule(id) {
 			l.log.WithField("rule", id).Error("removing a rule record that belongs to no rule")
-			steps = append(steps, func(x *tx) { x.ruleRecs.del(x, id) })
+			steps = append(steps, func(x *tx) { x.rules.records.del(x, id) })
 		}
 	}
 	return steps
@@ -62,8 +62,8 @@ func (l *loader) unknownRule(id string) bool {
 		return false
 	}
 	for _, key := range []string{
-		objPrefix(contivmodel.RuleKind()) + strings.Join(parts[4:7], ":"),
-		objPrefix(contivmodel.EndpointGroupKind()) + modelKey(parts[0], parts[1]),
+		state.ModelRoot + contivmodel.RuleType + "/" + strings.Join(parts[4:7], ":"),
+		state.ModelRoot + contivmodel.EndpointGroupType + "/" + modelKey(parts[0], parts[1]),
 		state.GroupRoot + state.GroupID(parts[1], parts[0]),
 	} {
 		if l.model.unreadable[key] != "" {

@@ -7,15 +7,32 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) rules() *collection[contivmodel.Rule, contivmodel.NoOper] {
-	return &collection[contivmodel.Rule, contivmodel.NoOper]{
-		e: e, kind: contivmodel.RuleKind(), rows: e.model.rules,
+// ruleTables are the rules and the records that agents enforce.
+type ruleTables struct {
+	*objects[contivmodel.Rule, contivmodel.NoOper]
+	ofPolicy  *index[string, contivmodel.Rule] // by the policy's key
+	onGroup   *index[string, contivmodel.Rule] // by the key of the group they name
+	onNetwork *index[string, contivmodel.Rule] // by the key of the network they name
+	records   *table[string, state.PolicyRule] // by rule id
+}
+
+func registerRules(m *model) ruleTables {
+	t := ruleTables{objects: register(m, contivmodel.RuleKind(), lifecycle[contivmodel.Rule, contivmodel.NoOper]{
 		create: createRule,
 		update: func(_ *tx, r, _ *contivmodel.Rule) error {
 			return errs.New(errs.Exists, "Can not update a rule after its created: rule %s exists", r.Key)
 		},
 		remove: removeRule,
-	}
+	})}
+	t.ofPolicy = t.indexed(func(_ string, r *contivmodel.Rule) string { return modelKey(r.TenantName, r.PolicyName) })
+	t.onGroup = t.indexedEach(func(_ string, r *contivmodel.Rule) []string {
+		return contivmodel.Keys(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup)
+	})
+	t.onNetwork = t.indexedEach(func(_ string, r *contivmodel.Rule) []string {
+		return contivmodel.Keys(r.TenantName, r.FromNetwork, r.ToNetwork)
+	})
+	t.records = records[state.PolicyRule](m, state.PolicyRuleRoot)
+	return t
 }
 
 // createRule wants everything a rule names to exist, and plans its records for the
@@ -33,9 +50,8 @@ func createRule(x *tx, r *contivmodel.Rule) error {
 			return err
 		}
 	}
-	linkRule(r)
 	x.rules.put(x, r.Key, r)
-	for _, g := range x.groups.where(x.groupsOfPolicy, key) {
+	for _, g := range x.groups.where(x.groups.ofPolicy, key) {
 		if err := expandRule(x, r, g); err != nil {
 			return err
 		}
@@ -66,14 +82,14 @@ func checkNamed(x *tx, r *contivmodel.Rule) error {
 // endpoint of the one group under the policy.
 func checkLocalAddress(x *tx, r *contivmodel.Rule, policyKey string) error {
 	var under []*contivmodel.EndpointGroup
-	for _, g := range x.groups.where(x.groupsOfPolicy, policyKey) {
+	for _, g := range x.groups.where(x.groups.ofPolicy, policyKey) {
 		under = append(under, g)
 	}
 	if len(under) != 1 {
 		return errs.New(errs.Invalid, "toIpAddress of incoming rule %s: expected exactly one endpoint group under policy %s, there are %d",
 			r.Key, policyKey, len(under))
 	}
-	for _, ep := range x.endpoints.where(x.endpointsOfGroup, groupID(under[0])) {
+	for _, ep := range x.endpoints.where(x.endpoints.ofGroup, groupID(under[0])) {
 		if ep.IPAddress == r.ToIPAddress {
 			return nil
 		}
@@ -81,17 +97,8 @@ func checkLocalAddress(x *tx, r *contivmodel.Rule, policyKey string) error {
 	return errs.New(errs.NotFound, "toIpAddress of incoming rule %s: no endpoint of group %s has address %s", r.Key, under[0].Key, r.ToIPAddress)
 }
 
-// linkRule sets the links that follow from what a rule names.
-func linkRule(r *contivmodel.Rule) {
-	r.LinkSets.Policies = contivmodel.NewLinkSet(contivmodel.PolicyKind().Type, inTenant(r.TenantName, r.PolicyName))
-	r.Links.MatchEndpointGroup = contivmodel.Link{}
-	for _, key := range inTenant(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup) {
-		r.Links.MatchEndpointGroup = contivmodel.Link{Type: contivmodel.EndpointGroupKind().Type, Key: key}
-	}
-}
-
 func removeRule(x *tx, r *contivmodel.Rule) error {
-	for _, g := range x.groups.where(x.groupsOfPolicy, modelKey(r.TenantName, r.PolicyName)) {
+	for _, g := range x.groups.where(x.groups.ofPolicy, modelKey(r.TenantName, r.PolicyName)) {
 		withdrawRule(x, r, g)
 	}
 	return nil
@@ -108,7 +115,7 @@ func expandRule(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup) error 
 	if inACI(x) {
 		return nil
 	}
-	rec, ok := x.grpStates.get(groupID(g))
+	rec, ok := x.groups.records.get(groupID(g))
 	if !ok {
 		return errs.New(errs.Internal, "endpoint group %s has no record", g.Key)
 	}
@@ -122,8 +129,8 @@ func expand(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state
 		return err
 	}
 	for i := range records {
-		if old, ok := x.ruleRecs.get(records[i].RuleID); !ok || *old != records[i] {
-			x.ruleRecs.put(x, records[i].RuleID, &records[i])
+		if old, ok := x.rules.records.get(records[i].RuleID); !ok || *old != records[i] {
+			x.rules.records.put(x, records[i].RuleID, &records[i])
 		}
 	}
 	return nil
@@ -133,14 +140,14 @@ func expand(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state
 // exist: a record must never match more than its rule says.
 func (x *tx) ruleRecords(r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) ([]state.PolicyRule, error) {
 	s := policy.Subject{Rule: r, Group: g.Key, Number: rec.EndpointGroupID}
-	for _, key := range inTenant(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup) {
+	for _, key := range contivmodel.Keys(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup) {
 		peer, ok := x.groups.get(key)
 		if !ok {
 			return nil, errs.New(errs.NotFound, "EndpointGroup not found: %s, named by rule %s", key, r.Key)
 		}
 		number := rec.EndpointGroupID
 		if key != g.Key {
-			other, ok := x.grpStates.get(groupID(peer))
+			other, ok := x.groups.records.get(groupID(peer))
 			if !ok {
 				return nil, errs.New(errs.Internal, "endpoint group %s has no record", key)
 			}
@@ -168,8 +175,8 @@ func (x *tx) ruleRecords(r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec 
 func withdrawRule(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup) {
 	for _, name := range policy.Names() {
 		id := policy.RuleID(g.Key, r, name)
-		if _, ok := x.ruleRecs.get(id); ok {
-			x.ruleRecs.del(x, id)
+		if _, ok := x.rules.records.get(id); ok {
+			x.rules.records.del(x, id)
 		}
 	}
 }
@@ -180,8 +187,8 @@ func expandGroup(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) 
 	if inACI(x) {
 		return nil
 	}
-	for _, key := range inTenant(g.TenantName, g.Policies...) {
-		for _, r := range x.rules.where(x.rulesOfPolicy, key) {
+	for _, key := range contivmodel.Keys(g.TenantName, g.Policies...) {
+		for _, r := range x.rules.where(x.rules.ofPolicy, key) {
 			if err := expand(x, r, g, rec); err != nil {
 				return err
 			}
@@ -197,7 +204,7 @@ func withdrawGroup(x *tx, g *contivmodel.EndpointGroup, gone func(policy string)
 		if !gone(name) {
 			continue
 		}
-		for _, r := range x.rules.where(x.rulesOfPolicy, modelKey(g.TenantName, name)) {
+		for _, r := range x.rules.where(x.rules.ofPolicy, modelKey(g.TenantName, name)) {
 			withdrawRule(x, r, g)
 		}
 	}

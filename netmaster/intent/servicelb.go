@@ -11,14 +11,31 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) services() *collection[contivmodel.ServiceLB, contivmodel.ServiceLBOper] {
-	return &collection[contivmodel.ServiceLB, contivmodel.ServiceLBOper]{
-		e: e, kind: contivmodel.ServiceLBKind(), rows: e.model.services,
+// serviceTables are the services, and the records and lists of providers that agents
+// realise.
+type serviceTables struct {
+	*objects[contivmodel.ServiceLB, contivmodel.ServiceLBOper]
+	ofTenant  *index[string, contivmodel.ServiceLB]
+	ofNetwork *index[string, contivmodel.ServiceLB] // by the network's key
+
+	records         *table[string, state.ServiceLB] // by service id
+	recordsOfTenant *index[string, state.ServiceLB]
+	providers       *table[string, state.ProviderList] // by service id
+}
+
+func registerServices(m *model) serviceTables {
+	t := serviceTables{objects: register(m, contivmodel.ServiceLBKind(), lifecycle[contivmodel.ServiceLB, contivmodel.ServiceLBOper]{
 		create: func(x *tx, s *contivmodel.ServiceLB) error { return putService(x, nil, s) },
 		update: putService,
 		remove: removeService,
-		oper:   e.model.serviceOper,
-	}
+		oper:   m.serviceOper,
+	})}
+	t.ofTenant = t.indexed(func(_ string, s *contivmodel.ServiceLB) string { return s.TenantName })
+	t.ofNetwork = t.indexed(func(_ string, s *contivmodel.ServiceLB) string { return modelKey(s.TenantName, s.NetworkName) })
+	t.records = records[state.ServiceLB](m, state.ServiceLBRoot)
+	t.recordsOfTenant = t.records.indexed(func(_ string, s *state.ServiceLB) string { return s.Tenant })
+	t.providers = records[state.ProviderList](m, state.ProviderRoot)
+	return t
 }
 
 func ownerService(id string) string { return "service/" + id }
@@ -41,7 +58,7 @@ func putService(x *tx, old, s *contivmodel.ServiceLB) error {
 		ID: id, ServiceName: s.ServiceName, Tenant: s.TenantName, Network: s.NetworkName,
 		Ports: s.Ports, Selectors: selectorMap(s), Providers: map[string]state.Provider{},
 	}
-	before, exists := x.svcRecs.get(id)
+	before, exists := x.services.records.get(id)
 	stays := exists && before.Network == s.NetworkName
 	if old != nil && stays && (s.IPAddress == "" || s.IPAddress == before.IPAddress) {
 		rec.IPAddress = before.IPAddress
@@ -64,7 +81,6 @@ func putService(x *tx, old, s *contivmodel.ServiceLB) error {
 		return err
 	}
 	rec.Providers = x.providers(rec)
-	linkService(s)
 	x.services.put(x, s.Key, s)
 	putServiceRecord(x, rec)
 	return nil
@@ -98,22 +114,16 @@ func selectorMap(s *contivmodel.ServiceLB) map[string]string {
 	return m
 }
 
-// linkService sets the links that follow from what a service names.
-func linkService(s *contivmodel.ServiceLB) {
-	s.Links.Tenant = tenantLink(s.TenantName)
-	s.Links.Network = contivmodel.Link{Type: contivmodel.NetworkKind().Type, Key: modelKey(s.TenantName, s.NetworkName)}
-}
-
 // putServiceRecord plans a service's record and its provider list, as far as they
 // differ from what is there.
 func putServiceRecord(x *tx, rec *state.ServiceLB) {
-	if old, ok := x.svcRecs.get(rec.ID); !ok || !sameService(old, rec) {
-		x.svcRecs.put(x, rec.ID, rec)
+	if old, ok := x.services.records.get(rec.ID); !ok || !sameService(old, rec) {
+		x.services.records.put(x, rec.ID, rec)
 	}
 	list := service.List(rec)
-	old, ok := x.provLists.get(rec.ID)
+	old, ok := x.services.providers.get(rec.ID)
 	if ok && !slices.Equal(old.Providers, list.Providers) || !ok && len(list.Providers) > 0 {
-		x.provLists.put(x, rec.ID, list)
+		x.services.providers.put(x, rec.ID, list)
 	}
 }
 
@@ -125,15 +135,15 @@ func sameService(a, b *state.ServiceLB) bool {
 // removeService plans the end of a service and of everything it owns.
 func removeService(x *tx, s *contivmodel.ServiceLB) error {
 	id := serviceID(s)
-	if rec, ok := x.svcRecs.get(id); ok {
+	if rec, ok := x.services.records.get(id); ok {
 		x.freeAddress(state.NetworkID(rec.Network, rec.Tenant), rec.IPAddress, ownerService(id))
 		if rec.IPv6Address != "" {
 			x.freeAddress(state.NetworkID(rec.Network, rec.Tenant), rec.IPv6Address, ownerService(id))
 		}
-		x.svcRecs.del(x, id)
+		x.services.records.del(x, id)
 	}
-	if _, ok := x.provLists.get(id); ok {
-		x.provLists.del(x, id)
+	if _, ok := x.services.providers.get(id); ok {
+		x.services.providers.del(x, id)
 	}
 	return nil
 }
@@ -141,13 +151,13 @@ func removeService(x *tx, s *contivmodel.ServiceLB) error {
 // providers finds the endpoints of a service's tenant whose labels it selects.
 func (x *tx) providers(rec *state.ServiceLB) map[string]state.Provider {
 	all := map[string]state.Provider{}
-	for key := range x.networks.where(x.networksOfTenant, rec.Tenant) {
+	for key := range x.networks.where(x.networks.ofTenant, rec.Tenant) {
 		n, _ := x.networks.get(key)
-		net, ok := x.netStates.get(state.NetworkID(n.NetworkName, n.TenantName))
+		net, ok := x.networks.records.get(state.NetworkID(n.NetworkName, n.TenantName))
 		if !ok {
 			continue
 		}
-		for _, ep := range x.endpoints.where(x.endpointsOfNet, net.ID) {
+		for _, ep := range x.endpoints.where(x.endpoints.ofNetwork, net.ID) {
 			if service.Matches(rec.Selectors, ep.Labels) {
 				all[service.ProviderKey(ep, rec.Tenant)] = service.Provider(rec.ID, ep, net)
 			}
@@ -159,11 +169,11 @@ func (x *tx) providers(rec *state.ServiceLB) map[string]state.Provider {
 // provide plans what an endpoint that changes from before to after (nil: gone) means to
 // the services of its tenant.
 func provide(x *tx, before, after *state.Endpoint) {
-	net, ok := x.netStates.get(before.NetID)
+	net, ok := x.networks.records.get(before.NetID)
 	if !ok {
 		return // and so there is no tenant, and no service in it
 	}
-	for _, rec := range maps.Collect(x.svcRecs.where(x.svcRecsOfTenant, net.Tenant)) {
+	for _, rec := range maps.Collect(x.services.records.where(x.services.recordsOfTenant, net.Tenant)) {
 		key := service.ProviderKey(before, net.Tenant)
 		old, is := rec.Providers[key]
 		upd := *rec
@@ -185,7 +195,7 @@ func provide(x *tx, before, after *state.Endpoint) {
 
 // serviceOper shows who provides a service, sorted by endpoint id.
 func (m *model) serviceOper(s *contivmodel.ServiceLB, hosts vteps) (contivmodel.ServiceLBOper, error) {
-	r, ok := m.svcRecs.base[serviceID(s)]
+	r, ok := m.services.records.base[serviceID(s)]
 	if !ok {
 		return contivmodel.ServiceLBOper{}, errs.New(errs.NotFound, "key not found: service %s", serviceID(s))
 	}
@@ -209,9 +219,9 @@ func (e *Engine) Services() []*state.ServiceLB {
 	m := e.model
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	all := make([]*state.ServiceLB, 0, len(m.svcRecs.base))
-	for _, id := range slices.Sorted(maps.Keys(m.svcRecs.base)) {
-		all = append(all, m.svcRecs.base[id].v)
+	all := make([]*state.ServiceLB, 0, len(m.services.records.base))
+	for _, id := range slices.Sorted(maps.Keys(m.services.records.base)) {
+		all = append(all, m.services.records.base[id].v)
 	}
 	return all
 }
@@ -221,7 +231,7 @@ func (e *Engine) Service(id string) (*state.ServiceLB, error) {
 	m := e.model
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if r, ok := m.svcRecs.base[id]; ok {
+	if r, ok := m.services.records.base[id]; ok {
 		return r.v, nil
 	}
 	return nil, errs.New(errs.NotFound, "service %s not found", id)
@@ -237,7 +247,7 @@ func (l *loader) wrongServices() []step {
 	for _, key := range slices.Sorted(maps.Keys(m.services.base)) {
 		s := m.services.base[key].v
 		id := serviceID(s)
-		r, ok := m.svcRecs.base[id]
+		r, ok := m.services.records.base[id]
 		log := l.log.WithField("service", id)
 		if m.unreadable[state.ServiceLBRoot+id] != "" || m.unreadable[state.ProviderRoot+id] != "" {
 			continue
@@ -255,7 +265,7 @@ func (l *loader) wrongServices() []step {
 		rec := *r.v
 		rec.Ports, rec.Selectors = s.Ports, selectorMap(s)
 		rec.Providers = x.providers(&rec)
-		list, had := m.provLists.base[id]
+		list, had := m.services.providers.base[id]
 		right := !had && len(rec.Providers) == 0 || had && slices.Equal(list.v.Providers, service.List(&rec).Providers)
 		if !sameService(r.v, &rec) || !right {
 			log.Error("writing a service record anew that is not what endpoints amount to")

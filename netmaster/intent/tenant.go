@@ -7,21 +7,15 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-func (e *Engine) tenants() *collection[contivmodel.Tenant, contivmodel.TenantOper] {
-	m := e.model
-	return &collection[contivmodel.Tenant, contivmodel.TenantOper]{
-		e: e, kind: contivmodel.TenantKind(), rows: m.tenants,
-		create: func(x *tx, t *contivmodel.Tenant) error {
-			x.tenants.put(x, t.Key, t)
-			return nil
-		},
+func registerTenants(m *model) *objects[contivmodel.Tenant, contivmodel.TenantOper] {
+	return register(m, contivmodel.TenantKind(), lifecycle[contivmodel.Tenant, contivmodel.TenantOper]{
 		update: func(_ *tx, t, _ *contivmodel.Tenant) error {
 			return errs.New(errs.Exists, "cannot change tenant parameters after creation: tenant %s exists", t.TenantName)
 		},
 		remove: removeTenant,
 		view:   m.viewTenant,
 		oper:   m.tenantOper,
-	}
+	})
 }
 
 // removeTenant refuses while anything belongs to the tenant.
@@ -30,13 +24,13 @@ func removeTenant(x *tx, t *contivmodel.Tenant) error {
 		count int
 		what  string
 	}{
-		{count(x.apps.where(x.appsOfTenant, t.TenantName)), "app profiles"},
-		{count(x.groups.where(x.groupsOfTenant, t.TenantName)), "endpoint groups"},
-		{count(x.policies.where(x.policiesOfTenant, t.TenantName)), "policies"},
-		{count(x.profiles.where(x.profilesOfTenant, t.TenantName)), "net profiles"},
-		{count(x.networks.where(x.networksOfTenant, t.TenantName)), "networks"},
-		{count(x.services.where(x.servicesOfTenant, t.TenantName)), "services"},
-		{count(x.contracts.where(x.contractsOfTenant, t.TenantName)), "external contracts groups"},
+		{count(x.apps.where(x.apps.ofTenant, t.TenantName)), "app profiles"},
+		{count(x.groups.where(x.groups.ofTenant, t.TenantName)), "endpoint groups"},
+		{count(x.policies.where(x.policies.ofTenant, t.TenantName)), "policies"},
+		{count(x.profiles.where(x.profiles.ofTenant, t.TenantName)), "net profiles"},
+		{count(x.networks.where(x.networks.ofTenant, t.TenantName)), "networks"},
+		{count(x.services.where(x.services.ofTenant, t.TenantName)), "services"},
+		{count(x.contracts.where(x.contracts.ofTenant, t.TenantName)), "external contracts groups"},
 	} {
 		if has.count > 0 {
 			return errs.New(errs.InUse, "cannot delete tenant %s: it has %d %s", t.TenantName, has.count, has.what)
@@ -48,19 +42,19 @@ func removeTenant(x *tx, t *contivmodel.Tenant) error {
 func (m *model) viewTenant(t *contivmodel.Tenant) *contivmodel.Tenant {
 	v := *t
 	v.LinkSets = contivmodel.TenantLinkSets{
-		AppProfiles:    contivmodel.NewLinkSet(contivmodel.AppProfileKind().Type, sortedKeys(m.appsOfTenant, t.TenantName)),
-		EndpointGroups: contivmodel.NewLinkSet(contivmodel.EndpointGroupKind().Type, sortedKeys(m.groupsOfTenant, t.TenantName)),
-		NetProfiles:    contivmodel.NewLinkSet(contivmodel.NetprofileKind().Type, sortedKeys(m.profilesOfTenant, t.TenantName)),
-		Networks:       contivmodel.NewLinkSet(contivmodel.NetworkKind().Type, sortedKeys(m.networksOfTenant, t.TenantName)),
-		Policies:       contivmodel.NewLinkSet(contivmodel.PolicyKind().Type, sortedKeys(m.policiesOfTenant, t.TenantName)),
-		Servicelbs:     contivmodel.NewLinkSet(contivmodel.ServiceLBKind().Type, sortedKeys(m.servicesOfTenant, t.TenantName)),
+		AppProfiles:    contivmodel.NewLinkSet(contivmodel.AppProfileType, sortedKeys(m.apps.ofTenant, t.TenantName)),
+		EndpointGroups: contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofTenant, t.TenantName)),
+		NetProfiles:    contivmodel.NewLinkSet(contivmodel.NetprofileType, sortedKeys(m.profiles.ofTenant, t.TenantName)),
+		Networks:       contivmodel.NewLinkSet(contivmodel.NetworkType, sortedKeys(m.networks.ofTenant, t.TenantName)),
+		Policies:       contivmodel.NewLinkSet(contivmodel.PolicyType, sortedKeys(m.policies.ofTenant, t.TenantName)),
+		Servicelbs:     contivmodel.NewLinkSet(contivmodel.ServiceLBType, sortedKeys(m.services.ofTenant, t.TenantName)),
 	}
 	return &v
 }
 
 func (m *model) tenantOper(t *contivmodel.Tenant, hosts vteps) (contivmodel.TenantOper, error) {
 	var oper contivmodel.TenantOper
-	for _, key := range sortedKeys(m.networksOfTenant, t.TenantName) {
+	for _, key := range sortedKeys(m.networks.ofTenant, t.TenantName) {
 		n, err := m.networkOper(m.networks.base[key].v, hosts)
 		if err != nil {
 			return oper, fmt.Errorf("network %s: %w", key, err)
@@ -69,21 +63,21 @@ func (m *model) tenantOper(t *contivmodel.Tenant, hosts vteps) (contivmodel.Tena
 		oper.Endpoints = append(oper.Endpoints, n.Endpoints...)
 		oper.TotalEndpoints += n.NumEndpoints
 	}
-	for _, key := range sortedKeys(m.groupsOfTenant, t.TenantName) {
+	for _, key := range sortedKeys(m.groups.ofTenant, t.TenantName) {
 		g, err := m.groupOper(m.groups.base[key].v, hosts)
 		if err != nil {
 			return oper, fmt.Errorf("endpoint group %s: %w", key, err)
 		}
 		oper.EndpointGroups = append(oper.EndpointGroups, g)
 	}
-	for _, key := range sortedKeys(m.policiesOfTenant, t.TenantName) {
+	for _, key := range sortedKeys(m.policies.ofTenant, t.TenantName) {
 		p, err := m.policyOper(m.policies.base[key].v, hosts)
 		if err != nil {
 			return oper, fmt.Errorf("policy %s: %w", key, err)
 		}
 		oper.Policies = append(oper.Policies, p)
 	}
-	for _, key := range sortedKeys(m.servicesOfTenant, t.TenantName) {
+	for _, key := range sortedKeys(m.services.ofTenant, t.TenantName) {
 		s, err := m.serviceOper(m.services.base[key].v, hosts)
 		if err != nil {
 			return oper, fmt.Errorf("service %s: %w", key, err)
@@ -91,8 +85,8 @@ func (m *model) tenantOper(t *contivmodel.Tenant, hosts vteps) (contivmodel.Tena
 		oper.Servicelbs = append(oper.Servicelbs, s)
 	}
 	oper.TotalServicelbs = len(oper.Servicelbs)
-	oper.TotalAppProfiles = len(m.appsOfTenant.keys[t.TenantName])
-	oper.TotalPolicies, oper.TotalNetprofiles = len(oper.Policies), len(m.profilesOfTenant.keys[t.TenantName])
+	oper.TotalAppProfiles = len(m.apps.ofTenant.keys[t.TenantName])
+	oper.TotalPolicies, oper.TotalNetprofiles = len(oper.Policies), len(m.profiles.ofTenant.keys[t.TenantName])
 	oper.TotalNetworks, oper.TotalEPGs = len(oper.Networks), len(oper.EndpointGroups)
 	return oper, nil
 }

@@ -42,7 +42,7 @@ func (e *Engine) ServiceAt(name, tenant string) []netip.Addr {
 	m := e.model
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	rec, ok := m.svcRecs.base[state.ServiceID(name, tenant)]
+	rec, ok := m.services.records.base[state.ServiceID(name, tenant)]
 	if !ok {
 		return nil
 	}

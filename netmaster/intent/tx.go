@@ -34,7 +34,7 @@ func (x *tx) rollback(mark int) {
 // size is an upper bound of the operations and comparisons planned so far.
 func (x *tx) size() int {
 	n := len(x.prefixes)
-	for _, t := range x.tables() {
+	for _, t := range x.all {
 		n += t.pending()
 	}
 	return n
@@ -50,7 +50,7 @@ func (x *tx) dropPrefix(prefix string) {
 // operations is what the store is asked for.
 func (x *tx) operations() (objdb.Txn, error) {
 	var txn objdb.Txn
-	for _, t := range x.tables() {
+	for _, t := range x.all {
 		if err := t.operations(&txn); err != nil {
 			return txn, errs.Wrap(errs.Internal, err)
 		}
@@ -79,7 +79,7 @@ func (x *tx) operations() (objdb.Txn, error) {
 func (x *tx) merge(rev int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, t := range x.tables() {
+	for _, t := range x.all {
 		t.merge(rev)
 	}
 	x.changed.Broadcast()

@@ -7,28 +7,27 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// unmade serves a kind of which no objects can be made.
-type unmade[T, O any] struct{ kind contivmodel.Kind[T, O] }
+// reserved serves a kind of which no objects can be created.
+type reserved[T, O any] struct{ kind contivmodel.Kind[T, O] }
 
-func volumes() Collection {
-	return unmade[contivmodel.Volume, contivmodel.NoOper]{contivmodel.VolumeKind()}
+// registerReserved adds a kind to the model that has no table.
+func registerReserved[T, O any](m *model, kind contivmodel.Kind[T, O]) {
+	m.kinds = append(m.kinds, reserved[T, O]{kind})
 }
 
-func volumeProfiles() Collection {
-	return unmade[contivmodel.VolumeProfile, contivmodel.NoOper]{contivmodel.VolumeProfileKind()}
-}
+func (u reserved[T, O]) serve(*Engine) Collection { return u }
 
-func (u unmade[T, O]) Name() string            { return u.kind.Collection }
-func (u unmade[T, O]) List() any               { return []*T{} }
-func (u unmade[T, O]) Get(string) (any, error) { return nil, u.kind.NotFound() }
+func (u reserved[T, O]) Name() string            { return u.kind.Collection }
+func (u reserved[T, O]) List() any               { return []*T{} }
+func (u reserved[T, O]) Get(string) (any, error) { return nil, u.kind.NotFound() }
 
-func (u unmade[T, O]) Put(_ context.Context, key string, body []byte) (any, error) {
+func (u reserved[T, O]) Put(_ context.Context, key string, body []byte) (any, error) {
 	if _, err := u.kind.Decode(key, body); err != nil {
 		return nil, err
 	}
 	return nil, errs.New(errs.Invalid, "Invalid object type")
 }
 
-func (u unmade[T, O]) Delete(context.Context, string) error { return u.kind.NotFound() }
+func (u reserved[T, O]) Delete(context.Context, string) error { return u.kind.NotFound() }
 
-func (u unmade[T, O]) Inspect(context.Context, string) (any, error) { return nil, u.kind.NotFound() }
+func (u reserved[T, O]) Inspect(context.Context, string) (any, error) { return nil, u.kind.NotFound() }

@@ -1,0 +1,111 @@
+package intent
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// lifecycle is what creating, changing and deleting objects of a kind means. create,
+// update and remove run in the writer: they check the request against x and then plan
+// every change it amounts to, the object itself included. An error leaves nothing behind.
+// Without them an object is stored as it is and deleted as it is.
+type lifecycle[T, O any] struct {
+	// alone keeps changes of this kind out of shared transactions: their checks look at
+	// what is committed only.
+	alone  bool
+	create func(x *tx, obj *T) error
+	update func(x *tx, old, obj *T) error
+	remove func(x *tx, obj *T) error
+	// view adds the links that are derived; nil when there are none. oper makes the
+	// operational part from the model. Both run with the model locked for reading.
+	view func(obj *T) *T
+	oper func(obj *T, hosts vteps) (O, error)
+	// ask makes the operational part, instead of oper, from what others answer.
+	ask func(ctx context.Context, e *Engine, obj *T) (O, error)
+}
+
+// objects is the table of the objects of one kind, by their key.
+type objects[T, O any] struct {
+	*table[string, T]
+	kind contivmodel.Kind[T, O]
+	lifecycle[T, O]
+}
+
+// registered is a kind of objects whatever its Go type.
+type registered interface {
+	// serve returns the Collection of the kind.
+	serve(e *Engine) Collection
+}
+
+// register adds a kind to the model: its table, how objects are read when a term begins,
+// and the Collection that REST serves.
+func register[T, O any](m *model, kind contivmodel.Kind[T, O], l lifecycle[T, O]) *objects[T, O] {
+	prefix := state.ModelRoot + kind.Type + "/"
+	o := &objects[T, O]{table: newTable[string, T](func(key string) string { return prefix + key }), kind: kind, lifecycle: l}
+	if o.create == nil {
+		o.create = func(x *tx, obj *T) error {
+			o.put(x, kind.Key(obj), obj)
+			return nil
+		}
+	}
+	if o.update == nil {
+		o.update = func(x *tx, _, obj *T) error { return o.create(x, obj) }
+	}
+	if o.remove == nil {
+		o.remove = func(*tx, *T) error { return nil }
+	}
+	m.all = append(m.all, o.table)
+	m.kinds = append(m.kinds, o)
+	m.sources = append(m.sources, source{prefix, func(_ *loader, key string, kv objdb.KV) error { return o.decode(key, kv) }})
+	return o
+}
+
+func (o *objects[T, O]) serve(e *Engine) Collection { return o.collection(e) }
+
+func (o *objects[T, O]) collection(e *Engine) *collection[T, O] {
+	return &collection[T, O]{e: e, rows: o}
+}
+
+// decode reads an object from the store; its links are made anew from what it names.
+func (o *objects[T, O]) decode(key string, kv objdb.KV) error {
+	obj := new(T)
+	if err := json.Unmarshal(kv.Value, obj); err != nil {
+		return err
+	}
+	if o.kind.Key(obj) != key || o.kind.Ident(obj) != key {
+		return errs.New(errs.Invalid, "object under key %s says it is %s", key, o.kind.Ident(obj))
+	}
+	o.kind.Link(obj)
+	o.load(key, obj, kv.ModRevision)
+	return nil
+}
+
+// committed is the table without what is planned.
+func (o *objects[T, O]) committed() *objects[T, O] {
+	return &objects[T, O]{table: o.table.committed(), kind: o.kind, lifecycle: o.lifecycle}
+}
+
+// records adds a table of records, by the rest of their store key, to the model.
+func records[V any](m *model, prefix string) *table[string, V] {
+	t := newTable[string, V](func(id string) string { return prefix + id })
+	addTable(m, prefix, t, func(_ *loader, id string, kv objdb.KV) error {
+		rec := new(V)
+		if err := json.Unmarshal(kv.Value, rec); err != nil {
+			return err
+		}
+		t.load(id, rec, kv.ModRevision)
+		return nil
+	})
+	return t
+}
+
+// addTable adds a table to the model, and how its rows are read when a term begins.
+func addTable[K comparable, V any](m *model, prefix string, t *table[K, V], take func(*loader, string, objdb.KV) error) {
+	m.all = append(m.all, t)
+	m.sources = append(m.sources, source{prefix, take})
+}
