@@ -71,7 +71,7 @@ func EndTenure(ctx context.Context, store Store, key string, revision int64) err
 		Then: []Op{Delete(key)},
 	})
 	if err != nil && !errors.Is(err, ErrCompareFailed) {
-		return fmt.Errorf("end the tenure %s of revision %d: %w", key, revision, err)
+		return fmt.Errorf("end the leadership of %s at revision %d: %w", key, revision, err)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (c *Client) runOnce(ctx context.Context) (synced bool, err error) {
 	updates := make(chan json.RawMessage)
 	go func() { readErr <- s.read(updates) }()
 	defer func() {
-		s.close(errors.New("connection given up"))
+		s.close(errors.New("connection closed after an error"))
 		for {
 			select {
 			case <-updates:

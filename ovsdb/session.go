@@ -171,7 +171,7 @@ func (r *probingReader) Read(p []byte) (int, error) {
 			return n, err
 		}
 		if probed {
-			return 0, fmt.Errorf("server silent for %s", 2*r.s.inactivity)
+			return 0, fmt.Errorf("no message from the server for %s", 2*r.s.inactivity)
 		}
 		if err := r.s.send(map[string]any{"method": "echo", "params": []any{}, "id": "echo"}); err != nil {
 			return 0, err

@@ -206,13 +206,13 @@ func fromTagged(v []any) (any, error) {
 	case "uuid":
 		s, ok := v[1].(string)
 		if !ok {
-			return nil, fmt.Errorf("uuid is no string")
+			return nil, fmt.Errorf("uuid is not a string")
 		}
 		return UUID(s), nil
 	case "named-uuid":
 		s, ok := v[1].(string)
 		if !ok {
-			return nil, fmt.Errorf("named-uuid is no string")
+			return nil, fmt.Errorf("named-uuid is not a string")
 		}
 		return NamedUUID(s), nil
 	}
@@ -236,7 +236,7 @@ func fromTagged(v []any) (any, error) {
 		for _, e := range elems {
 			pair, ok := e.([]any)
 			if !ok || len(pair) != 2 {
-				return nil, fmt.Errorf("map element is no pair")
+				return nil, fmt.Errorf("map element is not a pair")
 			}
 			k, err := atom(pair[0])
 			if err != nil {

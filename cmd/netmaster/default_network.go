@@ -32,7 +32,7 @@ func (d *defaultNetwork) network(encap string) (*contivmodel.Network, error) {
 	if d.subnet == "" {
 		for flag, value := range map[string]string{"gateway": d.gateway, "subnet-v6": d.subnet6, "gateway-v6": d.gateway6} {
 			if value != "" {
-				return nil, cliconf.Usagef("--default-%s does not go without --default-subnet", flag)
+				return nil, cliconf.Usagef("--default-%s requires --default-subnet", flag)
 			}
 		}
 		return nil, nil

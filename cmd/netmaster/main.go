@@ -85,7 +85,7 @@ func (o *options) flags() []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: "docknet-scope", Category: "network", Value: "local", Destination: &o.docknetScope, Sources: env.Var("DOCKNET_SCOPE"),
-			Usage: "local: agents make the docker networks of their Engines; global: this netmaster makes them, and Engines up to 20.10 share them through their cluster store (mode docker)",
+			Usage: "local: agents create the docker networks of their Engines; global: this netmaster creates them, and Engines up to 20.10 share them through their cluster store (mode docker)",
 		},
 		&cli.StringFlag{
 			Name: "docker-socket", Category: "network", Value: dockerd.DefaultSocket, Destination: &o.dockerSocket, Sources: env.Var("DOCKER_SOCKET"),
@@ -93,7 +93,7 @@ func (o *options) flags() []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: "external-address", Aliases: []string{"listen-url"}, Category: "control", Value: "0.0.0.0:9999", Destination: &o.external,
-			Sources: env.Var("EXTERNAL_ADDRESS"), Usage: "`host:port` where the API is served",
+			Sources: env.Var("EXTERNAL_ADDRESS"), Usage: "`host:port` on which the API is served",
 		},
 		&cli.StringFlag{
 			Name: "internal-address", Aliases: []string{"control-url"}, Category: "control", Destination: &o.internal,
@@ -101,16 +101,16 @@ func (o *options) flags() []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: "rpc-address", Category: "control", Destination: &o.rpc,
-			Sources: env.Var("RPC_ADDRESS"), Usage: "`ip:port` where agents report (default: the internal address, port 9001)",
+			Sources: env.Var("RPC_ADDRESS"), Usage: "`ip:port` for reports of agents (default: the internal address, port 9001)",
 		},
 		o.kubeFlag(),
 		&cli.DurationFlag{
 			Name: "dead-host-grace", Category: "control", Value: intent.DefaultGrace, Destination: &o.grace,
-			Sources: env.Var("DEAD_HOST_GRACE"), Usage: "how long a host may be away before its endpoints are removed, at least 1m",
+			Sources: env.Var("DEAD_HOST_GRACE"), Usage: "how long endpoints of a host that is down are kept, at least 1m",
 		},
 		&cli.DurationFlag{
 			Name: "leader-lease", Category: "control", Value: daemon.DefaultLease, Destination: &o.lease,
-			Sources: env.Var("LEADER_LEASE"), Usage: "how long after its last sign of life a leader is replaced, 2s to 5m",
+			Sources: env.Var("LEADER_LEASE"), Usage: "how long after its last lease renewal a leader is replaced, 2s to 5m",
 		},
 	}
 }
@@ -170,7 +170,7 @@ func (o *options) addresses(ctx context.Context) error {
 		return cliconf.Usagef("--internal-address: %w", err)
 	}
 	if ap.Addr().IsUnspecified() || ap.Addr().IsMulticast() {
-		return cliconf.Usagef("--internal-address: %q is not the address of one host", o.internal)
+		return cliconf.Usagef("--internal-address %q: expected the address of one host", o.internal)
 	}
 	o.internal = ap.String()
 	if o.rpc == "" {

@@ -57,7 +57,7 @@ func TestOptions(t *testing.T) {
 		"store":                     {[]string{"--store", "redis"}, nil, `--store "redis" is unknown, expected one of embedded, etcd, consul`},
 		"embedded and endpoints":    {[]string{"--store", "embedded", "--etcd", "http://a:1"}, nil, "ambiguous cluster store: --store embedded does not go with --etcd-endpoints"},
 		"embedded on a name":        {[]string{"--store", "embedded", "--store-listen", "here:1"}, nil, `--store embedded: the store's client address: "here:1" is not an IP address and a port`},
-		"peers of a single one":     {[]string{"--store", "embedded", "--store-peer-listen", "127.0.0.1:1"}, nil, "--store-peer-listen does not go without --store-initial-cluster"},
+		"peers of a single one":     {[]string{"--store", "embedded", "--store-peer-listen", "127.0.0.1:1"}, nil, "--store-peer-listen requires --store-initial-cluster"},
 		"not one of the members":    {[]string{"--store", "embedded", "--store-initial-cluster", "a=10.0.0.1:1", "--store-name", "b"}, nil, `--store embedded: this member (name "b", peer address "") is not in the store's initial cluster "a=10.0.0.1:1"`},
 		"certificate that is not":   {[]string{"--etcd-ca", "/nonexistent", "--external-address", "127.0.0.1:0"}, nil, `--external-address: "127.0.0.1:0" has port "0", expected 1 to 65535`},
 		"the first fault is told":   {[]string{"--mode", "x", "--infra", "cloud"}, nil, `--mode "x" is unknown, expected one of docker, kubernetes, swarm-mode, test`},

@@ -15,7 +15,7 @@ import (
 func (o *options) kubeFlag() cli.Flag {
 	return &cli.StringFlag{
 		Name: "k8s-config", Category: "control", Value: kubeapi.DefaultConfig, Destination: &o.kubeConfig, Sources: env.Var("K8S_CONFIG"),
-		Usage: "`file` with the API server's address and credentials; without it those of the pod that netmaster runs in (mode kubernetes)",
+		Usage: "kubeconfig `file` of the API server; by default that of the pod in which netmaster runs (mode kubernetes)",
 	}
 }
 
@@ -39,7 +39,7 @@ func (o *options) nodes(log logrus.FieldLogger) (*kubeapi.Nodes, error) {
 		if err != nil {
 			log = log.WithError(err)
 		}
-		log.WithField("file", o.kubeConfig).Warn("no API server is configured; endpoints of deleted Nodes are kept for the grace")
+		log.WithField("file", o.kubeConfig).Warn("no API server is configured; endpoints of deleted Nodes are kept for the grace period")
 		return nil, nil
 	}
 	cfg.UserAgent = "contiv-netmaster"

@@ -94,7 +94,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		return &cliconf.UsageError{Err: err} // options that only their use shows to be wrong
 	}
 	if err == nil {
-		log.Info("netmaster has stopped")
+		log.Info("netmaster stopped")
 	}
 	return err
 }

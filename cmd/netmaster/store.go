@@ -22,7 +22,7 @@ func (m *member) flags(store *cliconf.Store) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{
 			Name: "store", Category: "store", Destination: &store.Kind, Sources: env.Var("STORE"),
-			Usage: "embedded (etcd in this process), etcd or consul (default: by the endpoints given, else etcd)",
+			Usage: "embedded (etcd in this process), etcd or consul (default: according to the endpoints, otherwise etcd)",
 		},
 		&cli.StringFlag{
 			Name: "store-dir", Category: "store", Value: "/var/lib/contiv/etcd", Destination: &m.cfg.Dir, Sources: env.Var("STORE_DIR"),
@@ -30,19 +30,19 @@ func (m *member) flags(store *cliconf.Store) []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: "store-listen", Category: "store", Value: "127.0.0.1:2379", Destination: &m.cfg.ListenClient, Sources: env.Var("STORE_LISTEN"),
-			Usage: "`ip:port` where the embedded store serves the agents",
+			Usage: "`ip:port` on which the embedded store serves agents",
 		},
 		&cli.StringFlag{
 			Name: "store-peer-listen", Category: "store", Destination: &m.cfg.ListenPeer, Sources: env.Var("STORE_PEER_LISTEN"),
-			Usage: "`ip:port` where it serves its other members (default: its own in --store-initial-cluster)",
+			Usage: "`ip:port` on which it serves other members (default: its own in --store-initial-cluster)",
 		},
 		&cli.StringFlag{
 			Name: "store-initial-cluster", Category: "store", Destination: &m.cfg.InitialCluster, Sources: env.Var("STORE_INITIAL_CLUSTER"),
-			Usage: "all members of the embedded store, `name=http://ip:port,…` (default: this one alone)",
+			Usage: "all members of the embedded store, `name=http://ip:port,…` (default: only this one)",
 		},
 		&cli.StringFlag{
 			Name: "store-name", Category: "store", Destination: &m.cfg.Name, Sources: env.Var("STORE_NAME"),
-			Usage: "`name` of this member (default: the one in the list with --store-peer-listen, else this host's)",
+			Usage: "`name` of this member (default: the one in the list with --store-peer-listen, otherwise the host name)",
 		},
 	}
 }
@@ -54,12 +54,12 @@ func (m *member) validate(store *cliconf.Store) error {
 	}
 	if m.cfg.InitialCluster == "" {
 		if m.cfg.ListenPeer != "" {
-			return cliconf.Usagef("--store-peer-listen does not go without --store-initial-cluster")
+			return cliconf.Usagef("--store-peer-listen requires --store-initial-cluster")
 		}
 	} else if m.cfg.Name == "" && m.cfg.ListenPeer == "" {
 		name, err := os.Hostname()
 		if err != nil {
-			return cliconf.Usagef("--store-name is not set and this host has no name: %w", err)
+			return cliconf.Usagef("--store-name is not set and the host name is unknown: %w", err)
 		}
 		m.cfg.Name = name
 	}

@@ -32,7 +32,7 @@ func (d *docker) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{
 			Name: "docker-plugin-socket", Value: dockplugin.DefaultSocket, Destination: &d.pluginSocket, Sources: env.Var("DOCKER_PLUGIN_SOCKET"),
-			Usage: "`path` of the socket the Docker Engine calls (mode docker and swarm-mode)",
+			Usage: "`path` of the plugin socket for the Docker Engine (mode docker and swarm-mode)",
 		},
 		&cli.StringFlag{
 			Name: "docker-socket", Value: dockerd.DefaultSocket, Destination: &d.engineSocket, Sources: env.Var("DOCKER_SOCKET"),
@@ -40,11 +40,11 @@ func (d *docker) flags() []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: "plugin-name", Value: "netplugin", Destination: &d.name, Sources: env.Var("PLUGIN_NAME"),
-			Usage: "`name` the Docker Engine knows this plugin by; auto: in a managed plugin, the one it was installed under (mode docker and swarm-mode)",
+			Usage: "`name` of this plugin in the Docker Engine; auto: the name under which a managed plugin was installed (mode docker and swarm-mode)",
 		},
 		&cli.StringFlag{
 			Name: "docknet-scope", Value: dockplugin.ScopeLocal, Destination: &d.scope, Sources: env.Var("DOCKNET_SCOPE"),
-			Usage: "local: this agent makes the docker networks of its Engine; global: netmaster makes them, and Engines up to 20.10 share them through their cluster store (mode docker)",
+			Usage: "local: this agent creates the docker networks of its Engine; global: netmaster creates them, and Engines up to 20.10 share them through their cluster store (mode docker)",
 		},
 	}
 }

@@ -51,7 +51,7 @@ func (o *kubeOptions) flags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{
 			Name: "k8s-config", Value: kubeapi.DefaultConfig, Destination: &o.config, Sources: env.Var("K8S_CONFIG"),
-			Usage: "`file` with the API server's address and credentials; without it those of the pod that netplugin runs in (mode kubernetes and test)",
+			Usage: "kubeconfig `file` of the API server; by default that of the pod in which netplugin runs (mode kubernetes and test)",
 		},
 		&cli.StringFlag{
 			Name: "k8s-node", Destination: &o.node, Sources: env.Var("K8S_NODE"),
@@ -59,19 +59,19 @@ func (o *kubeOptions) flags() []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: "cni-config", Destination: &o.conf, Sources: env.Var("CNI_CONFIG"),
-			Usage: "CNI configuration to write instead of Contiv's own, as `JSON`: of a network or a list of plugins (mode kubernetes)",
+			Usage: "CNI configuration to write instead of Contiv's own, as `JSON`: a network or a list of plugins (mode kubernetes)",
 		},
 		&cli.StringFlag{
 			Name: "service-proxy", Value: proxyPods, Destination: &o.proxy, Sources: env.Var("SERVICE_PROXY"),
-			Usage: "full: lead containers, this node and the outside to the pods of Services, instead of kube-proxy; pods: lead containers only; off: leave it to kube-proxy (mode kubernetes)",
+			Usage: "who load-balances Services: full: Contiv, instead of kube-proxy; pods: Contiv for connections of pods, kube-proxy for others; off: kube-proxy (mode kubernetes)",
 		},
 		&cli.StringFlag{
 			Name: "tenancy", Value: string(k8splugin.Open), Destination: &o.tenancy, Sources: env.Var("TENANCY"),
-			Usage: "open: pods choose their network and group, and their tenant where the namespace names none; strict: they get what their namespace says, or allows by its annotation " + k8splugin.AllowedAnnotation + " (mode kubernetes)",
+			Usage: "open: pods select their network and group, and their tenant unless the namespace sets one; strict: they get what their namespace sets, or allows in its annotation " + k8splugin.AllowedAnnotation + " (mode kubernetes)",
 		},
 		&cli.StringFlag{
 			Name: "unknown-policies", Value: unknownHold, Destination: &o.unknown, Sources: env.Var("UNKNOWN_POLICIES"),
-			Usage: "what becomes of a new pod while the API server has not told the agent all pods and network policies: hold: it waits; open: it starts, subject to none until they are known (mode kubernetes)",
+			Usage: "new pods, until the agent has received all pods and network policies from the API server: hold: they wait; open: they start, not subject to network policies until these are known (mode kubernetes)",
 		},
 	}, o.nodeFlags()...)
 }
@@ -81,11 +81,11 @@ func (o *kubeOptions) nodeFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{
 			Name: "cni-conf-dir", Destination: &o.confDir, Sources: env.Var("CNI_CONF_DIR"),
-			Usage: "`directory` to write the CNI configuration to once containers can be attached, which makes the node ready; by default none is written (mode kubernetes)",
+			Usage: "`directory` for the CNI configuration, written when containers can be attached, which makes the node ready; by default none is written (mode kubernetes)",
 		},
 		&cli.StringFlag{
 			Name: "cni-bin-dir", Destination: &o.binDir, Sources: env.Var("CNI_BIN_DIR"),
-			Usage: "`directory` to copy contivk8s to, which is looked for beside netplugin; by default it is not copied (mode kubernetes)",
+			Usage: "`directory` to copy contivk8s to, from the directory of netplugin; by default it is not copied (mode kubernetes)",
 		},
 	}
 }
@@ -162,7 +162,7 @@ func (o *options) kubernetes(driver k8spolicy.Driver, log *logrus.Logger) (*kube
 		return nil, err
 	}
 	if cfg == nil {
-		log.WithField("file", o.kube.config).Info("no API server is configured; tenant, network and group come from the CNI configuration")
+		log.WithField("file", o.kube.config).Info("no API server is configured; tenant, network and group are taken from the CNI configuration")
 		return nil, nil
 	}
 	k := &kubernetes{log: log.WithField("part", "services"), node: cmp.Or(o.kube.node, o.host)}
@@ -290,9 +290,9 @@ func (k *kubernetes) confirmNode(ctx context.Context, ag *agent.Agent) error {
 func (k *kubernetes) leaveNode(ctx context.Context) {
 	switch found, err := nodeproxy.Remove(ctx, false); {
 	case err != nil:
-		k.log.WithError(err).Warn("this node may be led to Services twice; remove the nftables table inet " + nodeproxy.Table)
+		k.log.WithError(err).Warn("two programs may load-balance Services on this node; remove the nftables table inet " + nodeproxy.Table)
 	case found:
-		k.log.Info("this node is led to Services by its own proxy from now on")
+		k.log.Info("this node's own proxy load-balances Services from now on")
 	}
 }
 
@@ -301,7 +301,7 @@ func (k *kubernetes) leaveNode(ctx context.Context) {
 func (o *options) setUpNode(ctx context.Context, checks map[string]func() error, log *logrus.Logger) error {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("where netplugin is: %w", err)
+		return fmt.Errorf("find the directory of netplugin: %w", err)
 	}
 	return nodesetup.Run(ctx, nodesetup.Config{
 		ConfDir: o.kube.confDir, BinDir: o.kube.binDir, Source: filepath.Join(filepath.Dir(self), nodesetup.Plugin), Socket: o.cniSocket,

@@ -70,8 +70,8 @@ func command() *cli.Command {
 			{Name: "preflight", Usage: "check whether this host can run netplugin", Flags: o.hostFlags(), Action: func(ctx context.Context, cmd *cli.Command) error {
 				return preflight(ctx, o, cmd.Root().Writer)
 			}},
-			{Name: "cleanup", Usage: "remove everything netplugin has made on this host", Flags: slices.Concat(o.hostFlags(), o.docker.flags(), o.kube.nodeFlags(), []cli.Flag{
-				&cli.BoolFlag{Name: "dry-run", Usage: "only say what would be removed"},
+			{Name: "cleanup", Usage: "remove everything netplugin created on this host", Flags: slices.Concat(o.hostFlags(), o.docker.flags(), o.kube.nodeFlags(), []cli.Flag{
+				&cli.BoolFlag{Name: "dry-run", Usage: "only show what would be removed"},
 			}), Action: func(ctx context.Context, cmd *cli.Command) error {
 				return cleanup(ctx, o, cmd.Bool("dry-run"), cmd.Root().Writer)
 			}},
@@ -95,15 +95,15 @@ func (o *options) flags() []cli.Flag {
 		},
 		&cli.BoolFlag{
 			Name: "allow-spoofing", Destination: &o.allowSpoofing, Sources: env.Var("ALLOW_SPOOFING"),
-			Usage: "let containers send under addresses that are not theirs, and be routers",
+			Usage: "let containers send with any source address, and act as routers",
 		},
 		&cli.IntFlag{
 			Name: "connection-rate", Value: 5000, Destination: &o.connectionRate, Sources: env.Var("CONNECTION_RATE"),
-			Usage: "connections that a container may begin per `second`, where the switch tracks them; 0: as many as it can",
+			Usage: "new connections per `second` and container, where the switch tracks them; 0: no limit",
 		},
 		&cli.IntFlag{
 			Name: "connection-limit", Value: 400000, Destination: &o.connectionLimit, Sources: env.Var("CONNECTION_LIMIT"),
-			Usage: "`connections` that the switch tracks for a tenant, for rules, for services and for the way out each; 0: as many as it can",
+			Usage: "tracked `connections` per tenant, separately for rules, services and the default route; 0: no limit",
 		},
 	}, o.hostFlags()...)
 }
@@ -113,7 +113,7 @@ func (o *options) hostFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{
 			Name: "ctrl-ip", Destination: &o.ctrl, Sources: env.Var("CONTROL_IP"),
-			Usage: "`address` other daemons reach this host under (default: a local address)",
+			Usage: "`address` of this host for other daemons (default: a local address)",
 		},
 		&cli.StringFlag{
 			Name: "vtep-ip", Destination: &o.vtep, Sources: env.Var("VTEP_IP"),
@@ -121,15 +121,15 @@ func (o *options) hostFlags() []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: "vtep-network", Destination: &o.vtepNetwork, Sources: env.Var("VTEP_NETWORK"),
-			Usage: "`subnet` in which every host has its tunnel address; goes before --vtep-ip, and is the same for all hosts",
+			Usage: "`subnet` of the tunnel addresses, the same for all hosts; takes precedence over --vtep-ip",
 		},
 		&cli.StringFlag{
 			Name: "vlan-uplinks", Aliases: []string{"vlan-if"}, Destination: &o.uplinkList, Sources: env.Var("VLAN_UPLINKS"),
-			Usage: "comma `list` of interfaces that lead to the VLAN network",
+			Usage: "comma-separated `list` of interfaces to the VLAN network",
 		},
 		&cli.BoolFlag{
 			Name: "takeover", Destination: &o.takeover, Sources: env.Var("TAKEOVER"),
-			Usage: "uplinks may carry this host's addresses and routes: move them to contivUplink, and back at cleanup",
+			Usage: "accept uplinks with addresses and routes of this host: move these to contivUplink, and back at cleanup",
 		},
 		&cli.IntFlag{
 			Name: "vxlan-port", Value: 4789, Destination: &o.vxlanPort, Sources: env.Var("VXLAN_PORT"),
@@ -160,12 +160,12 @@ func (o *options) validate(ctx context.Context, _ *cli.Command) error {
 	if o.host == "" {
 		name, err := os.Hostname()
 		if err != nil || name == "" {
-			return cliconf.Usagef("--host: this host has no name, expected a label")
+			return cliconf.Usagef("--host: the host name is unknown, expected a label")
 		}
 		o.host = name
 	}
 	if strings.ContainsAny(o.host, "/ \t\n") {
-		return cliconf.Usagef("--host %q: expected a label without slashes and blanks", o.host)
+		return cliconf.Usagef("--host %q: expected a label without slashes and spaces", o.host)
 	}
 	if err := o.validateHost(ctx); err != nil {
 		return err

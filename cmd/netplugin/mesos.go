@@ -22,7 +22,7 @@ func (o *mesosOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{
 			Name: "mesos", Destination: &o.serve, Sources: env.Var("MESOS"),
-			Usage: "serve the containerizer of Apache Mesos, in whatever mode (mode test does so always)",
+			Usage: "serve the containerizer of Apache Mesos, in any mode (always on in mode test)",
 		},
 		&cli.StringFlag{
 			Name: "mesos-socket", Value: mesosapi.DefaultSocket, Destination: &o.socket, Sources: env.Var("MESOS_SOCKET"),

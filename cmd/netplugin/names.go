@@ -20,23 +20,23 @@ func (o *nameOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{
 			Name: "dns", Value: "auto", Destination: &o.dns, Sources: env.Var("DNS"),
-			Usage: "answer name queries of containers: on, off, or auto: on unless Kubernetes does it",
+			Usage: "answer DNS queries of containers: on, off, or auto (off with Kubernetes)",
 		},
 		&cli.StringFlag{
 			Name: "dns-domain", Value: "contiv.local", Destination: &o.domain, Sources: env.Var("DNS_DOMAIN"),
-			Usage: "`domain` below which names of containers, groups and services are found, besides as they are",
+			Usage: "`domain` of the names of containers, groups and services, which also resolve without it",
 		},
 		&cli.IntFlag{
 			Name: "dns-ttl", Value: 5, Destination: &o.ttl, Sources: env.Var("DNS_TTL"),
-			Usage: "`seconds` that answers may be kept",
+			Usage: "TTL of DNS answers in `seconds`",
 		},
 		&cli.IntFlag{
 			Name: "dns-rate", Value: 1000, Destination: &o.rate, Sources: env.Var("DNS_RATE"),
-			Usage: "queries per second that a container may ask by UDP",
+			Usage: "DNS queries per second and container over UDP",
 		},
 		&cli.StringFlag{
 			Name: "resolv-conf", Value: "/etc/resolv.conf", Destination: &o.resolvConf, Sources: env.Var("RESOLV_CONF"),
-			Usage: "`file` that names the resolvers for everything else",
+			Usage: "`file` with the resolvers for all other names",
 		},
 	}
 }

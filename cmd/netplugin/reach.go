@@ -31,11 +31,11 @@ func (o *reachOptions) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{
 			Name: "container-reach", Destination: &o.open, Sources: env.Var("CONTAINER_REACH"),
-			Usage: "comma `list` of ports of the control plane that containers of this host may reach on hosts: PORT or FIRST-LAST, with /tcp or /udp for one protocol; all for everything but tunnels",
+			Usage: "comma-separated `list` of control-plane ports of hosts that containers of this host can reach: PORT or FIRST-LAST, with /tcp or /udp for one protocol; all for everything except tunnels",
 		},
 		&cli.StringFlag{
 			Name: "control-ports", Destination: &o.closed, Sources: env.Var("CONTROL_PORTS"),
-			Usage: "comma `list` of more ports that containers of this host may not reach on hosts, written like --container-reach",
+			Usage: "comma-separated `list` of further ports of hosts that containers of this host cannot reach; same syntax as --container-reach",
 		},
 	}
 }
@@ -241,7 +241,7 @@ func followAddresses(ctx context.Context, ag *agent.Agent, log logrus.FieldLogge
 	events, stop := make(chan netlink.AddrUpdate, 64), make(chan struct{})
 	defer close(stop)
 	if err := netlink.AddrSubscribe(events, stop); err != nil {
-		log.WithError(err).Warn("changes of this host's addresses go unnoticed")
+		log.WithError(err).Warn("cannot watch the addresses of this host")
 		return nil
 	}
 	for {

@@ -20,7 +20,7 @@ func relayCommand() *cli.Command {
 		socket, agent, scope, mode string
 	)
 	return &cli.Command{
-		Name: "docker-relay", Usage: "stand between the Docker Engine and the agent, so that the Engine starts at once whether or not the agent is there",
+		Name: "docker-relay", Usage: "relay between the Docker Engine and the agent, so that the Engine starts without delay while the agent is down",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{
 				Name: "socket", Value: dockplugin.DefaultSocket, Destination: &socket,
@@ -28,7 +28,7 @@ func relayCommand() *cli.Command {
 			},
 			&cli.StringFlag{
 				Name: "agent-socket", Value: relay.DefaultSocket, Destination: &agent, Sources: env.Var("DOCKER_PLUGIN_SOCKET"),
-				Usage: "`path` of the socket the agent serves: its --docker-plugin-socket",
+				Usage: "`path` of the agent's socket: its --docker-plugin-socket",
 			},
 			&cli.StringFlag{
 				Name: "docknet-scope", Value: dockplugin.ScopeLocal, Destination: &scope, Sources: env.Var("DOCKNET_SCOPE"),
@@ -42,7 +42,7 @@ func relayCommand() *cli.Command {
 				return err
 			}
 			if socket == agent {
-				return cliconf.Usagef("--socket %s is the agent's own: start the agent with --docker-plugin-socket %s", socket, relay.DefaultSocket)
+				return cliconf.Usagef("--socket %s is the socket of the agent: start the agent with --docker-plugin-socket %s", socket, relay.DefaultSocket)
 			}
 			if err := cliconf.OneOf("--docknet-scope", &scope, dockplugin.ScopeLocal, dockplugin.ScopeGlobal); err != nil {
 				return err

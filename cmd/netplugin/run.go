@@ -99,7 +99,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		"host":   driver.HostReady,
 		"netmaster": func() error {
 			if master.Leader() == "" {
-				return errs.New(errs.Unavailable, "no netmaster leads; is one running?")
+				return errs.New(errs.Unavailable, "no netmaster is the leader; is one running?")
 			}
 			return nil
 		},
@@ -182,7 +182,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	}
 	log.WithFields(logrus.Fields{"host": o.host, "vtep": o.vtepIP, "ctrl": o.ctrlIP, "mode": o.network.Mode}).Info("netplugin started")
 	err = g.Wait()
-	log.Info("netplugin stops; containers, ports and flows stay")
+	log.Info("netplugin stopped; containers, ports and flows stay")
 	return err
 }
 
@@ -209,7 +209,7 @@ func shrink(ctx context.Context, ag *agent.Agent, log logrus.FieldLogger) {
 		case <-over.C:
 		}
 		if _, err := footprint.Shrink(); err != nil {
-			log.WithError(err).Warn("keeping memory that nobody needs")
+			log.WithError(err).Warn("cannot return unused memory to the system")
 		}
 		select {
 		case <-ctx.Done():

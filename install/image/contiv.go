@@ -85,7 +85,7 @@ func Root(bin string) (*Tree, error) {
 func (t *Tree) shell() error {
 	names, err := exec.Command("/bin/busybox", "--list").Output()
 	if err != nil {
-		return fmt.Errorf("ask busybox for what it is: %w", err)
+		return fmt.Errorf("run busybox: %w", err)
 	}
 	for _, name := range strings.Fields(string(names)) {
 		if name != "busybox" {

@@ -89,5 +89,5 @@ func findLibrary(name string, dirs []string) (string, error) {
 			return "", err
 		}
 	}
-	return "", errs.New(errs.NotFound, "library %s is in none of %s", name, strings.Join(dirs, ", "))
+	return "", errs.New(errs.NotFound, "library %s not found in any of %s", name, strings.Join(dirs, ", "))
 }

@@ -40,7 +40,7 @@ func TestDeleteWhileNetmasterIsDown(t *testing.T) {
 	if _, err := a.Add(t.Context(), container("c1", netxtest.Namespace(t))); err != nil {
 		t.Fatal(err)
 	}
-	w.Fail(attachmenttest.Delete, errs.New(errs.Unavailable, "no netmaster leads"))
+	w.Fail(attachmenttest.Delete, errs.New(errs.Unavailable, "no netmaster is the leader"))
 	if err := a.Delete(t.Context(), "c1", "eth0"); err != nil {
 		t.Fatalf("%v, expected success: the rest is done later", err)
 	}

@@ -247,7 +247,7 @@ func TestRestartWithoutEngine(t *testing.T) {
 	w.endpoints(1)
 }
 
-// TestMasterAway: containers go while no netmaster leads, and come when one does.
+// TestMasterAway: containers go while no netmaster is the leader, and come when one does.
 func TestMasterAway(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")

@@ -111,7 +111,7 @@ func TestQueuedDeletion(t *testing.T) {
 			t.Error("no time for netmaster although nothing is queued")
 		}
 		cancel()
-		c.with(func() { c.down = errs.New(errs.Unavailable, "no netmaster leads") })
+		c.with(func() { c.down = errs.New(errs.Unavailable, "no netmaster is the leader") })
 		for _, name := range []string{"c1", "c2", "c3"} {
 			if err := m.Remove(t.Context(), At(ref, name)); err != nil {
 				t.Fatal(err)

@@ -101,7 +101,7 @@ func (d *Daemon) serveReady(w http.ResponseWriter, _ *http.Request) {
 	case v.waiting != "":
 		reasons = append(reasons, v.waiting)
 	case v.controller == nil && (v.leader == "" || v.leader == d.cfg.Address):
-		reasons = append(reasons, "no netmaster leads")
+		reasons = append(reasons, "no netmaster is the leader")
 	}
 	h := health{Status: "ok", Role: v.role(), Leader: v.leader, Reasons: reasons}
 	code := http.StatusOK

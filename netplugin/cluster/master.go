@@ -154,7 +154,7 @@ func (m *Master) call(ctx context.Context, method, path string, req, resp any) (
 		m.mu.Lock()
 		leader, changed := m.leader, m.changed.Next()
 		m.mu.Unlock()
-		err = errs.New(errs.Unavailable, "no netmaster leads; is one running?")
+		err = errs.New(errs.Unavailable, "no netmaster is the leader; is one running?")
 		if leader != "" {
 			revision, err = m.once(ctx, method, leader, path, body, resp)
 		}

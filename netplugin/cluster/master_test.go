@@ -107,7 +107,7 @@ func TestMasterRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := NewMaster().CreateEndpoint(ctx, masterapi.CreateEndpointRequest{}); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "no netmaster leads") {
+	if _, err := NewMaster().CreateEndpoint(ctx, masterapi.CreateEndpointRequest{}); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "no netmaster is the leader") {
 		t.Errorf("without a leader: %v", err)
 	}
 }

@@ -42,7 +42,7 @@ func Register(ctx context.Context, store objdb.Store, h Host, log logrus.FieldLo
 	defer cancel()
 	for _, r := range all {
 		if err := r.Close(last); err != nil {
-			log.WithError(err).Debug("a registry entry is left to its time to live")
+			log.WithError(err).Debug("cannot remove the registry entry; it expires by itself")
 		}
 	}
 	return ctx.Err()

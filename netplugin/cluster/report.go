@@ -213,7 +213,7 @@ func (r *Reporter) send(ctx context.Context, address string) {
 			continue
 		}
 		if wait == 0 && ctx.Err() == nil {
-			r.cfg.Log.WithError(err).WithField("netmaster", address).Debug("a netmaster does not take reports; retrying")
+			r.cfg.Log.WithError(err).WithField("netmaster", address).Debug("cannot send the report to netmaster; retrying")
 		}
 		wait = min(2*wait+200*time.Millisecond, slowestRetry)
 		pause(ctx, wait)
@@ -244,7 +244,7 @@ func (r *Reporter) post(ctx context.Context, address string, report clusterapi.R
 	}
 	var answer clusterapi.ReportResponse
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return errs.New(errs.Internal, "the answer to a report: %w", err)
+		return errs.New(errs.Internal, "response to a report: %w", err)
 	}
 	if wish := time.Duration(answer.SpacingMS) * time.Millisecond; wish > 0 {
 		r.mu.Lock()

@@ -30,7 +30,7 @@ func Handler(a Answers) http.Handler {
 			err = json.Unmarshal(body, &req)
 		}
 		if err == nil && (req.Group < 0 || req.Group > math.MaxUint16) {
-			err = errs.New(errs.Invalid, "%d is no group number", req.Group)
+			err = errs.New(errs.Invalid, "invalid group number %d", req.Group)
 		}
 		if err != nil {
 			http.Error(w, "announce: "+err.Error(), http.StatusBadRequest)

@@ -46,7 +46,7 @@ func Keep(ctx context.Context, host string, a Agent, m Master, log logrus.FieldL
 			wait = min(2*wait+100*time.Millisecond, slowest)
 			retry = time.After(wait)
 			if err.Error() != said {
-				log.WithError(err).Warn("this host lacks an endpoint in an infra network; retrying")
+				log.WithError(err).Warn("cannot create this host's endpoint in an infra network; retrying")
 				said = err.Error()
 			}
 		}

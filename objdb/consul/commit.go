@@ -89,7 +89,7 @@ func (s *Store) attempt(ctx context.Context, r *request) (rev int64, again bool,
 		steps = r.plan()
 	}
 	if len(steps) > maxSteps {
-		return 0, false, errs.New(errs.Invalid, "%s: commit: the transaction takes %d steps, the servers execute %d", s.name, len(steps), maxSteps)
+		return 0, false, errs.New(errs.Invalid, "%s: commit: the transaction has %d operations, the servers allow %d", s.name, len(steps), maxSteps)
 	}
 	if len(steps) == 0 {
 		rev, err = s.index(ctx)
@@ -114,7 +114,7 @@ func (s *Store) read(ctx context.Context, r *request, keys []string) error {
 	slices.Sort(keys)
 	found, err := s.entries(ctx, slices.Compact(keys))
 	if err != nil {
-		return s.wrap(err, "commit, reading what is compared")
+		return s.wrap(err, "commit, read the keys to compare")
 	}
 	maps.Copy(r.known, found)
 	for _, c := range r.cmps {

@@ -77,7 +77,7 @@ var _ objdb.Store = (*Store)(nil)
 // for by the requests. An error means that the Config is wrong (kind Invalid).
 func New(cfg Config) (*Store, error) {
 	if len(cfg.Endpoints) == 0 {
-		return nil, errs.New(errs.Invalid, "consul: no endpoint is given")
+		return nil, errs.New(errs.Invalid, "consul: no endpoint, expected at least one URL")
 	}
 	tlsConfig, err := remote.TLS("consul", cfg.CA, cfg.Cert, cfg.Key)
 	if err != nil {

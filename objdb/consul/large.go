@@ -69,5 +69,5 @@ func (s *Store) putLarge(ctx context.Context, o objdb.Op) (int64, error) {
 
 func (s *Store) entry(ctx context.Context, key string) (entry, error) {
 	found, err := s.entries(ctx, []string{key})
-	return found[key], s.wrap(err, "commit, reading what is written")
+	return found[key], s.wrap(err, "commit, read what was written")
 }

@@ -78,7 +78,7 @@ func (s *Store) session(ctx context.Context, id objdb.LeaseID) (string, error) {
 	})
 	switch {
 	case err != nil:
-		return "", s.wrap(err, "look for a lease")
+		return "", s.wrap(err, "look up a lease")
 	case found == "":
 		return "", errs.New(errs.Unavailable, "%s: lease %d: %w", s.name, id, objdb.ErrLeaseEnded)
 	}

@@ -47,7 +47,7 @@ func newRequest(txn objdb.Txn) (*request, error) {
 			return nil, err
 		}
 		if key == "" && o.Type != objdb.OpDeletePrefix {
-			return nil, errs.New(errs.Invalid, "key %q is no key in consul", o.Key)
+			return nil, errs.New(errs.Invalid, "key %q is not a valid key in Consul", o.Key)
 		}
 		o.Key = key
 		r.ops = append(r.ops, o)

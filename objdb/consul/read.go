@@ -61,7 +61,7 @@ func (s *Store) entries(ctx context.Context, keys []string) (map[string]entry, e
 			return nil, errs.New(errs.Invalid, "%s", resp.Errors[0].What)
 		case len(resp.Results) != len(part):
 			// Results that the token must not see are left out.
-			return nil, errs.New(errs.Invalid, "the token may not read all of %s", strings.Join(part, ", "))
+			return nil, errs.New(errs.Invalid, "the token is not permitted to read all of %s", strings.Join(part, ", "))
 		}
 		for _, r := range resp.Results {
 			out[r.KV.Key] = entry{create: r.KV.CreateIndex, modify: r.KV.ModifyIndex, session: r.KV.Session, value: r.KV.Value}
@@ -125,7 +125,7 @@ func list(c *api.Client, prefix string, q *api.QueryOptions) (listing, error) {
 	}
 	if meta.ResultsFilteredByACLs {
 		// Half a list would pass for deletions of the rest.
-		return listing{}, errs.New(errs.Invalid, "the token may not read all of %s", prefix)
+		return listing{}, errs.New(errs.Invalid, "the token is not permitted to read all of %s", prefix)
 	}
 	return listing{pairs: pairs, index: int64(max(meta.LastIndex, 1))}, nil
 }

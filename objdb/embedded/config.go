@@ -107,7 +107,7 @@ func (c Config) clustered(e *embed.Config) error {
 			return errs.New(errs.Invalid, "member %s of the store's initial cluster: %w", n, err)
 		}
 		if slices.ContainsFunc(members, func(m string) bool { return strings.HasPrefix(m, n+"=") }) {
-			return errs.New(errs.Invalid, "member %s is twice in the store's initial cluster", n)
+			return errs.New(errs.Invalid, "member %s is listed twice in the store's initial cluster", n)
 		}
 		members = append(members, n+"="+u.String())
 		if name == n || name == "" && u.Host == c.ListenPeer {

@@ -52,7 +52,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return s, nil
 	case err = <-e.Err():
 	case <-e.Server.StopNotify():
-		err = errs.New(errs.Unavailable, "it stopped by itself")
+		err = errs.New(errs.Unavailable, "it stopped unexpectedly")
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

@@ -170,7 +170,7 @@ func TestConfig(t *testing.T) {
 		"client host name":    {embedded.Config{Dir: "d", ListenClient: "a:1"}, `the store's client address: "a:1" is not an IP address and a port`},
 		"member without name": {embedded.Config{Dir: "d", ListenClient: "127.0.0.1:1", InitialCluster: "10.0.0.1:2380"}, `member "10.0.0.1:2380" of the store's initial cluster is not name=host:port`},
 		"member without port": {embedded.Config{Dir: "d", ListenClient: "127.0.0.1:1", InitialCluster: "a=10.0.0.1"}, `member a of the store's initial cluster: "10.0.0.1" is not an IP address and a port`},
-		"member twice":        {embedded.Config{Dir: "d", ListenClient: "127.0.0.1:1", InitialCluster: "a=10.0.0.1:1,a=10.0.0.2:1"}, "member a is twice in the store's initial cluster"},
+		"member twice":        {embedded.Config{Dir: "d", ListenClient: "127.0.0.1:1", InitialCluster: "a=10.0.0.1:1,a=10.0.0.2:1"}, "member a is listed twice in the store's initial cluster"},
 		"not a member":        {embedded.Config{Dir: "d", ListenClient: "127.0.0.1:1", InitialCluster: "a=10.0.0.1:1", ListenPeer: "10.0.0.2:1"}, `this member (name "", peer address "10.0.0.2:1") is not in the store's initial cluster "a=10.0.0.1:1"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,5 +29,5 @@ func Store(o cliconf.Store) (objdb.Store, error) {
 		}
 		return s, nil
 	}
-	return nil, errs.New(errs.Invalid, "store %q is none to connect to", o.Kind)
+	return nil, errs.New(errs.Invalid, "store %q: expected etcd or consul", o.Kind)
 }

@@ -19,9 +19,9 @@ var (
 	// treePath finds a quoted path of the tree.
 	treePath = regexp.MustCompile(`^(?:(?:cmd|netmaster|netplugin|mgmtfn|state|drivers|objdb|contivmodel|utils|ofnet|libopenflow|ovsdb|test|scripts|install|docs)/[\w./-]*|Makefile|Vagrantfile|go\.mod)$`)
 	// declaredFlag finds the flags that our commands declare.
-	declaredFlag = regexp.MustCompile(`(?:Name:\s*|Aliases:\s*\[\]string\{[^}]*|[Ff]lag(?:Set)?\(|\.(?:String|Bool|Int|Uint|Duration)(?:Var)?\((?:&[\w.]+, )?)"([a-z][a-z0-9-]+)"`)
+	declaredFlag = regexp.MustCompile(`(?:[Nn]ame:\s*|[Aa]lias:\s*|Aliases:\s*\[\]string\{[^}]*|[Ff]lag(?:Set)?\(|\.(?:String|Bool|Int|Uint|Duration)(?:Var)?\((?:&[\w.]+, )?)"([a-z][a-z0-9-]+)"`)
 	// namedFlag finds the flags that a text names.
-	namedFlag = regexp.MustCompile(`(?:^|[\s(\["'/|=])--([a-z][a-z0-9-]+)`)
+	namedFlag = regexp.MustCompile(`(?:^|[\s(\["'/|=])--([a-z][a-z0-9-]*[a-z0-9])(?:[^a-z0-9-]|$)`)
 	// ourCommand finds calls of our commands.
 	ourCommand = regexp.MustCompile(`(?:^|[\s(/"])(netmaster|netplugin|netctl|contiv-lab|lab)\s`)
 	// otherCommand finds calls of other commands, whose flags are not ours.

@@ -51,7 +51,7 @@ func testTree(dir string) (*image.Tree, error) {
 	}
 	names, err := exec.Command("/bin/busybox", "--list").Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask busybox for what it is: %w", err)
+		return nil, fmt.Errorf("run busybox: %w", err)
 	}
 	for _, name := range strings.Fields(string(names)) {
 		if name != "busybox" {

@@ -101,7 +101,7 @@ func Run(ctx context.Context, cmd *cli.Command, args []string) int {
 			case c.Args().Present() && (leaf || c == cmd):
 				return Usagef("unexpected argument %q", c.Args().First())
 			case action == nil:
-				return Usagef("a command is missing")
+				return Usagef("missing command")
 			}
 			return action(ctx, c)
 		}

@@ -33,7 +33,7 @@ func (l *Log) Flags(env Env) []cli.Flag {
 		},
 		&cli.BoolFlag{
 			Name: "use-syslog", Aliases: []string{"syslog"}, Category: "logging", Destination: &l.Syslog,
-			Sources: env.Var("USE_SYSLOG"), Usage: "send the log to syslog, too",
+			Sources: env.Var("USE_SYSLOG"), Usage: "also send the log to syslog",
 		},
 		&cli.StringFlag{
 			Name: "syslog-url", Category: "logging", Value: "udp://127.0.0.1:514", Destination: &l.SyslogURL,

@@ -50,7 +50,7 @@ func (n *Network) Validate() error {
 		}
 	}
 	if n.NetMode == "vxlan" && n.FwdMode == "bridge" {
-		return Usagef("--netmode vxlan does not go with --fwdmode bridge, expected --fwdmode routing")
+		return Usagef("--netmode vxlan requires --fwdmode routing")
 	}
 	return nil
 }

@@ -54,18 +54,18 @@ func (t *TLS) flags(env Env, store string) []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: store + "-cert", Category: "store", Destination: &t.Cert, TakesFile: true,
-			Sources: env.Var(upper + "_CERT"), Usage: "`file` with our certificate for " + store + " (PEM)",
+			Sources: env.Var(upper + "_CERT"), Usage: "`file` with the client certificate for " + store + " (PEM)",
 		},
 		&cli.StringFlag{
 			Name: store + "-key", Category: "store", Destination: &t.Key, TakesFile: true,
-			Sources: env.Var(upper + "_KEY"), Usage: "`file` with the key of --" + store + "-cert (PEM)",
+			Sources: env.Var(upper + "_KEY"), Usage: "`file` with the private key of --" + store + "-cert (PEM)",
 		},
 	}
 }
 
 func (t *TLS) validate(store string) error {
 	if (t.Cert == "") != (t.Key == "") {
-		return Usagef("--%s-cert and --%s-key go together, one of them is not set", store, store)
+		return Usagef("--%s-cert and --%s-key must be set together", store, store)
 	}
 	return nil
 }
@@ -75,19 +75,19 @@ func (s *Store) Flags(env Env) []cli.Flag {
 	return slices.Concat([]cli.Flag{
 		&cli.StringFlag{
 			Name: "etcd-endpoints", Aliases: []string{"etcd"}, Category: "store", Destination: &s.Etcd,
-			Sources: env.Var("ETCD_ENDPOINTS"), Usage: "comma `list` of etcd URLs (default " + defaultEtcd + " when no store is given)",
+			Sources: env.Var("ETCD_ENDPOINTS"), Usage: "comma-separated `list` of etcd URLs (default " + defaultEtcd + " when no store is given)",
 		},
 		&cli.StringFlag{
 			Name: "etcd-user", Category: "store", Destination: &s.User,
-			Sources: env.Var("ETCD_USER"), Usage: "`name:password` to log in to etcd with; better given in the environment",
+			Sources: env.Var("ETCD_USER"), Usage: "`name:password` for etcd; preferably set in the environment",
 		},
 		&cli.StringFlag{
 			Name: "consul-endpoints", Aliases: []string{"consul"}, Category: "store", Destination: &s.Consul,
-			Sources: env.Var("CONSUL_ENDPOINTS"), Usage: "comma `list` of consul URLs; the next one is used when one fails",
+			Sources: env.Var("CONSUL_ENDPOINTS"), Usage: "comma-separated `list` of Consul URLs; if one fails, the next is used",
 		},
 		&cli.StringFlag{
 			Name: "consul-token", Category: "store", Destination: &s.Token,
-			Sources: env.Var("CONSUL_TOKEN"), Usage: "ACL `token` for consul; better given in the environment",
+			Sources: env.Var("CONSUL_TOKEN"), Usage: "Consul ACL `token`; preferably set in the environment",
 		},
 	}, s.EtcdTLS.flags(env, StoreEtcd), s.ConsulTLS.flags(env, StoreConsul))
 }
@@ -159,7 +159,7 @@ func endpoints(flag, list, synonym string, port int) ([]string, error) {
 			return nil, Usagef("%s: %q is not a URL like http://10.0.0.1:%d", flag, text, port)
 		}
 		if u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil {
-			return nil, Usagef("%s: %q is more than scheme://host:port", flag, text)
+			return nil, Usagef("%s: %q: expected only scheme://host:port", flag, text)
 		}
 		if u.Scheme == synonym {
 			u.Scheme = "http"
@@ -167,7 +167,7 @@ func endpoints(flag, list, synonym string, port int) ([]string, error) {
 		out = append(out, u.Scheme+"://"+u.Host)
 	}
 	if len(out) == 0 {
-		return nil, Usagef("%s names no endpoint", flag)
+		return nil, Usagef("%s: no endpoint, expected at least one", flag)
 	}
 	return out, nil
 }

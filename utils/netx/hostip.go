@@ -85,7 +85,7 @@ func choose(named, routed []netip.Addr, local []Address) (netip.Addr, error) {
 	if len(usable) > 0 {
 		return usable[0].Addr, nil
 	}
-	return netip.Addr{}, errs.New(errs.NotFound, "no interface of this host has an IPv4 address that others could reach")
+	return netip.Addr{}, errs.New(errs.NotFound, "no interface of this host has a usable IPv4 address")
 }
 
 // defaultRouteSources lists the addresses of the default routes' interfaces, the
