@@ -34,7 +34,7 @@ func (n *Network) Flags(env Env) []cli.Flag {
 }
 
 // Validate checks the options in the order of their table and returns a UsageError
-// for the first that is missing, unknown, or does not go with another.
+// for the first that is missing, unknown, or conflicts with another.
 func (n *Network) Validate() error {
 	for _, o := range []struct {
 		flag  string
