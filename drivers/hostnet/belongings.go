@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -61,7 +62,7 @@ func ReadBelongings(link netlink.Link) (Belongings, error) {
 	b := Belongings{Link: a.Name, MAC: a.HardwareAddr.String(), MTU: a.MTU, NoARP: a.RawFlags&unix.IFF_NOARP != 0}
 	b.Promisc = a.RawFlags&unix.IFF_PROMISC != 0
 	b.NoIPv6, _ = read("net/ipv6/conf/" + a.Name + "/disable_ipv6")
-	addrs, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	addrs, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
 	if err != nil {
 		return b, fmt.Errorf("read the addresses of %s: %w", a.Name, err)
 	}
@@ -77,7 +78,7 @@ func ReadBelongings(link netlink.Link) (Belongings, error) {
 		b.Addrs = append(b.Addrs, l)
 	}
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
+		routes, err := netlinksafe.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
 		if err != nil {
 			return b, fmt.Errorf("read the routes over %s: %w", a.Name, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
@@ -107,7 +108,7 @@ func TestPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkPlan(t, plan)
-			if routes, err := netlink.RouteList(nil, netlink.FAMILY_V4); err != nil || !slices.ContainsFunc(routes, func(r netlink.Route) bool {
+			if routes, err := netlinksafe.RouteList(nil, netlink.FAMILY_V4); err != nil || !slices.ContainsFunc(routes, func(r netlink.Route) bool {
 				return r.Dst.String() == "198.51.100.0/24"
 			}) {
 				t.Errorf("a route of somebody else is gone: %v, %v", routes, err)
@@ -144,7 +145,7 @@ func TestForeignRoute(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "30.1.1.0/24") || !strings.Contains(err.Error(), "another route") {
 			t.Errorf("error %v, expected one that names the destination", err)
 		}
-		routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+		routes, err := netlinksafe.RouteList(nil, netlink.FAMILY_V4)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +222,7 @@ func inNamespace(t *testing.T, f func(k *Keeper, noted map[string]string)) {
 				return err
 			}
 		}
-		eth0, err := netlink.LinkByName("eth0")
+		eth0, err := netlinksafe.LinkByName("eth0")
 		if err != nil {
 			return err
 		}
@@ -244,7 +245,7 @@ func inNamespace(t *testing.T, f func(k *Keeper, noted map[string]string)) {
 }
 
 func index(t *testing.T, name string) int {
-	link, err := netlink.LinkByName(name)
+	link, err := netlinksafe.LinkByName(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +256,7 @@ func index(t *testing.T, name string) int {
 func checkPlan(t *testing.T, plan Plan) {
 	t.Helper()
 	for _, want := range plan.Links {
-		link, err := netlink.LinkByName(want.Name)
+		link, err := netlinksafe.LinkByName(want.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,7 +265,7 @@ func checkPlan(t *testing.T, plan Plan) {
 			want.NoARP != (a.RawFlags&unix.IFF_NOARP != 0) || a.RawFlags&unix.IFF_UP == 0 {
 			t.Errorf("link %+v, expected %+v up", a, want)
 		}
-		addrs, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+		addrs, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,13 +7,14 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // applyLink gives a link what it is to have, writing only differences.
 func applyLink(want Link, sys sysctls) (netlink.Link, error) {
-	link, err := netlink.LinkByName(want.Name)
+	link, err := netlinksafe.LinkByName(want.Name)
 	if err != nil {
 		return nil, fmt.Errorf("link %s: %w", want.Name, err)
 	}
@@ -53,7 +54,7 @@ func applyLink(want Link, sys sysctls) (netlink.Link, error) {
 // the kernel's.
 func applyAddrs(link netlink.Link, want []netip.Prefix) error {
 	name := link.Attrs().Name
-	have, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	have, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
 	if err != nil {
 		return fmt.Errorf("link %s: list its addresses: %w", name, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 )
 
@@ -114,7 +115,7 @@ func (s sysctls) forward(p Plan) error {
 // outsideLinks names the links of the default routes and of some addresses.
 func outsideLinks(family int, addrs []netip.Addr) []string {
 	found := map[int]bool{}
-	routes, err := netlink.RouteList(nil, family)
+	routes, err := netlinksafe.RouteList(nil, family)
 	if err != nil {
 		return nil // there is nothing to forward to, either
 	}
@@ -127,7 +128,7 @@ func outsideLinks(family int, addrs []netip.Addr) []string {
 			found[hop.LinkIndex] = true
 		}
 	}
-	have, _ := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	have, _ := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
 	for _, a := range have {
 		if p, ok := asPrefix(a.IPNet); ok && slices.Contains(addrs, p.Addr()) {
 			found[a.LinkIndex] = true

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -78,7 +79,7 @@ func unspecified(a netip.Addr) netip.Addr {
 // forgetStale has the kernel forget what is stale.
 func forgetStale(services []Service) error {
 	var own []netip.Addr
-	addrs, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	addrs, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
 		return fmt.Errorf("list the addresses of the node: %w", err)
 	}
@@ -89,7 +90,7 @@ func forgetStale(services []Service) error {
 	}
 	filter := newStale(services, own)
 	for _, family := range []netlink.InetFamily{unix.AF_INET, unix.AF_INET6} {
-		if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, family, filter); err != nil {
+		if _, err := netlinksafe.ConntrackDeleteFilters(netlink.ConntrackTable, family, filter); err != nil {
 			return fmt.Errorf("forget connections to providers that are gone: %w", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 
 	"github.com/contiv/netplugin/drivers"
@@ -65,7 +66,7 @@ func TestInsideBond(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "lacp_status: negotiated") || !strings.Contains(string(out), "bond_mode: balance-tcp") {
 		t.Errorf("the bond: %v\n%s", err, out)
 	}
-	link, err := netlink.LinkByName("up1p")
+	link, err := netlinksafe.LinkByName("up1p")
 	if err == nil {
 		err = netlink.LinkSetDown(link)
 	}

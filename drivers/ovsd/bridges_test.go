@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 
 	"github.com/contiv/netplugin/drivers"
@@ -151,7 +152,7 @@ func TestInsideMTU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if end, err := netlink.LinkByName(port.OVSName); err != nil || port.MTU != want || end.Attrs().MTU != want {
+			if end, err := netlinksafe.LinkByName(port.OVSName); err != nil || port.MTU != want || end.Attrs().MTU != want {
 				t.Errorf("tunnel address %s: %+v, link %+v, %v; want an MTU of %d", vtep, port, end, err, want)
 			}
 		}

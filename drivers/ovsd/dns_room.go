@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -85,12 +86,12 @@ func removeDNSRoom(path string) error {
 
 // has reports whether the room's link to a bridge is there, with the end of that name.
 func (r *dnsRoom) has(encap ofnet.Encap, ovsName string) bool {
-	outer, err := netlink.LinkByName(ovsName)
+	outer, err := netlinksafe.LinkByName(ovsName)
 	if err != nil {
 		return false
 	}
 	return r.inside(func() error {
-		inner, err := netlink.LinkByName(encap.String())
+		inner, err := netlinksafe.LinkByName(encap.String())
 		if err == nil && inner.Attrs().ParentIndex != outer.Attrs().Index {
 			err = unix.ENODEV
 		}
@@ -99,7 +100,7 @@ func (r *dnsRoom) has(encap ofnet.Encap, ovsName string) bool {
 }
 
 func (r *dnsRoom) furnish() error {
-	lo, err := netlink.LinkByName("lo")
+	lo, err := netlinksafe.LinkByName("lo")
 	if err == nil {
 		err = netlink.LinkSetUp(lo)
 	}
@@ -148,7 +149,7 @@ func (r *dnsRoom) join(encap ofnet.Encap, ovsName string, mtu int) error {
 		return err
 	}
 	return r.inside(func() error {
-		link, err := netlink.LinkByName(name)
+		link, err := netlinksafe.LinkByName(name)
 		if err != nil {
 			return err
 		}

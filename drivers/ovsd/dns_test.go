@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 
 	"github.com/contiv/netplugin/drivers"
@@ -135,7 +136,7 @@ func TestInsideDNSRate(t *testing.T) {
 func (c container) way(t *testing.T, server netip.Addr) {
 	t.Helper()
 	c.inside(t, func() error {
-		link, err := netlink.LinkByName("eth0")
+		link, err := netlinksafe.LinkByName("eth0")
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/sirupsen/logrus"
 	"github.com/vishvananda/netlink"
@@ -81,7 +82,7 @@ func TestInsideContract(t *testing.T) {
 			return found
 		},
 		Links: func(t *testing.T) (names []string) {
-			links, err := netlink.LinkList()
+			links, err := netlinksafe.LinkList()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -306,11 +307,11 @@ func TestInsideUplinks(t *testing.T) {
 	}
 	// A link that is down is known to be, and comes back.
 	cfg.Uplinks = []string{"up1"}
-	up1, err := netlink.LinkByName("up1")
+	up1, err := netlinksafe.LinkByName("up1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	peer, err := netlink.LinkByName("up1p")
+	peer, err := netlinksafe.LinkByName("up1p")
 	if err != nil {
 		t.Fatal(err)
 	}

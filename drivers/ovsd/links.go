@@ -7,6 +7,7 @@ import (
 	"os"
 	"unsafe"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -50,7 +51,7 @@ func makeVeth(ovsName, netns, name string, mtu int) error {
 	if err != nil {
 		return err
 	}
-	end, err := netlink.LinkByName(ovsName)
+	end, err := netlinksafe.LinkByName(ovsName)
 	if err == nil {
 		err = muteHost(end)
 	}
@@ -80,7 +81,7 @@ func muteHost(end netlink.Link) error {
 
 // removeLink deletes a link of this namespace; one that is gone is no error.
 func removeLink(name string) error {
-	link, err := netlink.LinkByName(name)
+	link, err := netlinksafe.LinkByName(name)
 	if err != nil {
 		var missing netlink.LinkNotFoundError
 		if errors.As(err, &missing) {
@@ -95,7 +96,7 @@ func removeLink(name string) error {
 }
 
 func linkExists(name string) bool {
-	_, err := netlink.LinkByName(name)
+	_, err := netlinksafe.LinkByName(name)
 	return err == nil
 }
 
@@ -144,7 +145,7 @@ func TunnelMTU(vtep netip.Addr) int {
 // linkMTU is the MTU of the first of the named links that exists, or 1500.
 func linkMTU(names []string) int {
 	for _, name := range names {
-		if link, err := netlink.LinkByName(name); err == nil {
+		if link, err := netlinksafe.LinkByName(name); err == nil {
 			return link.Attrs().MTU
 		}
 	}
@@ -156,7 +157,7 @@ func linkWithAddr(addr netip.Addr) netlink.Link {
 	if !addr.IsValid() {
 		return nil
 	}
-	addrs, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	addrs, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
 		return nil
 	}

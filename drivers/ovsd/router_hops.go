@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/utils/netx"
 )
 
 // The kernel resolves the next hops: it must know the neighbours for the speaker's own
@@ -18,7 +20,7 @@ const validNeighbour = netlink.NUD_PERMANENT | netlink.NUD_NOARP | netlink.NUD_R
 
 // neighbourMACs lists what a link's neighbours are known as.
 func neighbourMACs(link int) (map[netip.Addr]ofnet.MAC, error) {
-	list, err := netlink.NeighList(link, netlink.FAMILY_ALL)
+	list, err := netx.ListSafely(func() ([]netlink.Neigh, error) { return netlink.NeighList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return nil, fmt.Errorf("read the neighbours on %s: %w", routerPort, err)
 	}
@@ -70,7 +72,7 @@ func watchLink(ctx context.Context, name string) (<-chan struct{}, error) {
 	}()
 	go func() {
 		for u := range neighbours {
-			if link, err := netlink.LinkByName(name); err == nil && link.Attrs().Index == u.LinkIndex {
+			if link, err := netlinksafe.LinkByName(name); err == nil && link.Attrs().Index == u.LinkIndex {
 				wake()
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -40,7 +41,7 @@ func (d *Driver) ensureRouterPort(ctx context.Context, c bgp.Config) (port uint3
 	if !ok || n <= 0 {
 		return 0, 0, errs.New(errs.Unavailable, "the router port %s has no number yet", routerPort)
 	}
-	l, err := netlink.LinkByName(routerPort)
+	l, err := netlinksafe.LinkByName(routerPort)
 	if err != nil {
 		return 0, 0, errs.New(errs.Unavailable, "the router port %s has no link yet: %w", routerPort, err)
 	}
@@ -78,7 +79,7 @@ func addressRouter(link netlink.Link, c bgp.Config) error {
 	if c.Router6.IsValid() {
 		wanted[c.Router6] = true
 	}
-	have, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	have, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
 	if err != nil {
 		return fmt.Errorf("read its addresses: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 
 	"github.com/contiv/netplugin/drivers/hostnet"
@@ -110,7 +111,7 @@ func (d *Driver) noteTakeover(ctx context.Context, uplinks []string, noted belon
 		now = belongings{}
 	}
 	for _, name := range uplinks {
-		link, err := netlink.LinkByName(name)
+		link, err := netlinksafe.LinkByName(name)
 		if err != nil {
 			return errs.New(errs.Invalid, "uplink %s: no such interface on this host; name one that leads to the VLAN network", name)
 		}
@@ -185,12 +186,12 @@ func (d *Driver) holdTakeover() error {
 	if err != nil || !ok {
 		return err
 	}
-	local, err := netlink.LinkByName(UplinkBridge)
+	local, err := netlinksafe.LinkByName(UplinkBridge)
 	if err != nil {
 		return errs.New(errs.Unavailable, "the port %s has no link yet: %w", UplinkBridge, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(noted)) {
-		link, err := netlink.LinkByName(name)
+		link, err := netlinksafe.LinkByName(name)
 		if err != nil {
 			return fmt.Errorf("uplink %s: %w", name, err)
 		}
@@ -248,14 +249,14 @@ func (d *Driver) endTakeover(ctx context.Context, noted belongings) error {
 // giveBack moves everything from the bridge's local port to where it was. An interface
 // that is gone gets nothing.
 func (b belongings) giveBack() error {
-	local, err := netlink.LinkByName(UplinkBridge)
+	local, err := netlinksafe.LinkByName(UplinkBridge)
 	var missing netlink.LinkNotFoundError
 	if err != nil && !errors.As(err, &missing) {
 		return err
 	}
 	var failed []error
 	for _, name := range slices.Sorted(maps.Keys(b)) {
-		link, err := netlink.LinkByName(name)
+		link, err := netlinksafe.LinkByName(name)
 		if errors.As(err, &missing) {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/vishvananda/netlink"
@@ -23,7 +24,7 @@ func TestInsideTakeover(t *testing.T) {
 		return
 	}
 	addUplinks(t, "up1", "up2")
-	up1, err := netlink.LinkByName("up1")
+	up1, err := netlinksafe.LinkByName("up1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestInsideTakeover(t *testing.T) {
 	}
 	has := func(name string) hostnet.Belongings {
 		t.Helper()
-		link, err := netlink.LinkByName(name)
+		link, err := netlinksafe.LinkByName(name)
 		if err != nil {
 			return hostnet.Belongings{}
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -87,7 +88,7 @@ func newContainerIn(t *testing.T, d *Driver, i int, n drivers.Network) container
 		d.Delete(drivers.KindEndpoint, c.ep.ID)
 	})
 	c.inside(t, func() error {
-		link, err := netlink.LinkByName("eth0")
+		link, err := netlinksafe.LinkByName("eth0")
 		if err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func newContainerIn(t *testing.T, d *Driver, i int, n drivers.Network) container
 }
 
 func (c container) addAddr(a netip.Addr) error {
-	link, err := netlink.LinkByName("eth0")
+	link, err := netlinksafe.LinkByName("eth0")
 	if err != nil {
 		return err
 	}

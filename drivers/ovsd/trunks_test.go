@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
@@ -54,7 +55,7 @@ func addUplinks(t *testing.T, names ...string) {
 		}
 		t.Cleanup(func() { _ = removeLink(name) })
 		for _, end := range []string{name, name + "p"} {
-			link, err := netlink.LinkByName(end)
+			link, err := netlinksafe.LinkByName(end)
 			if err == nil {
 				err = netlink.LinkSetUp(link)
 			}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 
 	"github.com/contiv/netplugin/ofnet"
@@ -152,11 +153,11 @@ func recovered(before, now []ofnet.Uplink) bool {
 // checkUplink refuses an interface whose loss would cut the host off: in the bridge it
 // can no longer carry the host's own addresses.
 func checkUplink(name string, cfg Config) error {
-	link, err := netlink.LinkByName(name)
+	link, err := netlinksafe.LinkByName(name)
 	if err != nil {
 		return errs.New(errs.Invalid, "uplink %s: no such interface on this host; name one that leads to the VLAN network", name)
 	}
-	routes, err := netlink.RouteList(link, netlink.FAMILY_ALL)
+	routes, err := netlinksafe.RouteList(link, netlink.FAMILY_ALL)
 	if err != nil {
 		return fmt.Errorf("uplink %s: read its routes: %w", name, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -105,7 +106,7 @@ func (c *iface) configure() error {
 
 // settle gives the interface its MAC, MTU and addresses and brings it up.
 func (c *iface) settle() (netlink.Link, error) {
-	link, err := netlink.LinkByName(c.name)
+	link, err := netlinksafe.LinkByName(c.name)
 	if err != nil {
 		return nil, errs.New(errs.Conflict, "interface %s is not in the container: %w", c.name, err)
 	}
@@ -119,7 +120,7 @@ func (c *iface) settle() (netlink.Link, error) {
 			return nil, fmt.Errorf("set the MTU of %s to %d: %w", c.name, c.mtu, err)
 		}
 	}
-	if lo, err := netlink.LinkByName("lo"); err == nil && lo.Attrs().Flags&net.FlagUp == 0 {
+	if lo, err := netlinksafe.LinkByName("lo"); err == nil && lo.Attrs().Flags&net.FlagUp == 0 {
 		if err := netlink.LinkSetUp(lo); err != nil {
 			return nil, fmt.Errorf("bring lo up: %w", err)
 		}
@@ -201,7 +202,7 @@ func (c *iface) verify() error {
 	}
 	defer container.Close()
 	return container.Do(func(ns.NetNS) error {
-		link, err := netlink.LinkByName(c.name)
+		link, err := netlinksafe.LinkByName(c.name)
 		if err != nil {
 			return failed(StepInterface, fmt.Errorf("the container has no interface %s", c.name))
 		}
@@ -223,7 +224,7 @@ func (c *iface) verify() error {
 }
 
 func hasAddr(link netlink.Link, p netip.Prefix) bool {
-	addrs, err := netlink.AddrList(link, family(p.Addr()))
+	addrs, err := netlinksafe.AddrList(link, family(p.Addr()))
 	if err != nil {
 		return false
 	}
@@ -236,7 +237,7 @@ func hasAddr(link netlink.Link, p netip.Prefix) bool {
 }
 
 func hasRoute(link netlink.Link, want route) bool {
-	routes, err := netlink.RouteList(link, family(want.dst.Addr()))
+	routes, err := netlinksafe.RouteList(link, family(want.dst.Addr()))
 	if err != nil {
 		return false
 	}

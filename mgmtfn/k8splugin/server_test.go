@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/sirupsen/logrus"
 	"github.com/vishvananda/netlink"
@@ -63,14 +64,14 @@ func TestAddConfiguresTheContainer(t *testing.T) {
 	}
 	defer inside.Close()
 	err = inside.Do(func(ns.NetNS) error {
-		link, err := netlink.LinkByName("eth0")
+		link, err := netlinksafe.LinkByName("eth0")
 		if err != nil {
 			return err
 		}
 		if got := link.Attrs().HardwareAddr.String(); got != "02:02:0a:01:01:01" {
 			t.Errorf("mac %s", got)
 		}
-		routes, err := netlink.RouteList(link, netlink.FAMILY_ALL)
+		routes, err := netlinksafe.RouteList(link, netlink.FAMILY_ALL)
 		text := fmt.Sprint(routes)
 		// IPv4 has a gateway; IPv6 has none and goes through the link's router.
 		if !strings.Contains(text, "10.1.1.254") || !strings.Contains(text, "fe80::1") {
@@ -88,7 +89,7 @@ func TestAddConfiguresTheContainer(t *testing.T) {
 		t.Errorf("CHECK: %d %+v", code, reply)
 	}
 	err = inside.Do(func(ns.NetNS) error {
-		link, err := netlink.LinkByName("eth0")
+		link, err := netlinksafe.LinkByName("eth0")
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
@@ -264,7 +265,7 @@ func TestCheckAndStatus(t *testing.T) {
 	expect(t, post(s, mesosapi.PathAdd, old(netns)), http.StatusOK, `{"ip4":{"ip":"10.1.1.1/24","gateway":"10.1.1.254"},"ip6":{"ip":""},"dns":{}}`)
 	expect(t, post(s, mesosapi.PathCheck, body), http.StatusOK, "")
 	err := ns.WithNetNSPath(netns, func(ns.NetNS) error {
-		link, err := netlink.LinkByName("eth0")
+		link, err := netlinksafe.LinkByName("eth0")
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 
 	"github.com/contiv/netplugin/utils/errs"
@@ -91,7 +92,7 @@ func choose(named, routed []netip.Addr, local []Address) (netip.Addr, error) {
 // defaultRouteSources lists the addresses of the default routes' interfaces, the
 // preferred source first, lowest metric first. No default route is no error.
 func defaultRouteSources() []netip.Addr {
-	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	routes, err := netlinksafe.RouteList(nil, netlink.FAMILY_V4)
 	if err != nil {
 		return nil
 	}
@@ -112,7 +113,7 @@ func defaultRouteSources() []netip.Addr {
 		if err != nil {
 			continue
 		}
-		addrs, err := netlink.AddrList(link, netlink.FAMILY_V4)
+		addrs, err := netlinksafe.AddrList(link, netlink.FAMILY_V4)
 		if err != nil {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 
@@ -182,7 +183,7 @@ func (w *World) Detach(_ context.Context, id string) error {
 		return nil
 	}
 	delete(w.ports, id)
-	if link, err := netlink.LinkByName(a.Port.OVSName); err == nil {
+	if link, err := netlinksafe.LinkByName(a.Port.OVSName); err == nil {
 		return netlink.LinkDel(link)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -28,7 +29,7 @@ func setSysctls(settings []Sysctl) error {
 
 // linkUp sets the link called name up in the calling thread's network namespace.
 func linkUp(name string) error {
-	link, err := netlink.LinkByName(name)
+	link, err := netlinksafe.LinkByName(name)
 	if err != nil {
 		return fmt.Errorf("find link %s: %w", name, err)
 	}

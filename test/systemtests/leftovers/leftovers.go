@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vishvananda/netlink"
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/test/lab"
@@ -35,7 +35,7 @@ type Marks struct {
 // Before notes what the machine has before a lab in dir comes up.
 func Before(dir string) (*Marks, error) {
 	m := &Marks{dir: dir, namespaces: map[string]string{}, links: map[string]bool{}}
-	links, err := netlink.LinkList()
+	links, err := netlinksafe.LinkList()
 	if err != nil {
 		return nil, fmt.Errorf("list links: %w", err)
 	}
@@ -115,7 +115,7 @@ func (m *Marks) Find() ([]string, error) {
 	if err := m.mounts(add); err != nil {
 		return nil, err
 	}
-	links, err := netlink.LinkList()
+	links, err := netlinksafe.LinkList()
 	if err != nil {
 		return nil, fmt.Errorf("list links: %w", err)
 	}
