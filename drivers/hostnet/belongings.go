@@ -10,6 +10,7 @@ import (
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/utils/errs"
@@ -175,7 +176,7 @@ func (b Belongings) Move(from, to netlink.Link) error {
 			}
 		}
 		if holds(old, a.Prefix) {
-			if err := netlink.AddrDel(from, &netlink.Addr{IPNet: asIPNet(a.Prefix)}); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			if err := netlink.AddrDel(from, &netlink.Addr{IPNet: netipx.PrefixIPNet(a.Prefix)}); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
 				return fmt.Errorf("remove the address %s of %s: %w", a.Prefix, from.Attrs().Name, err)
 			}
 		}
@@ -211,7 +212,7 @@ func holds(b Belongings, p netip.Prefix) bool {
 
 // addAddress gives a link an address, with its label if that fits the link.
 func addAddress(to netlink.Link, a LinkAddress) error {
-	x := &netlink.Addr{IPNet: asIPNet(a.Prefix), Scope: a.Scope, Flags: a.Flags}
+	x := &netlink.Addr{IPNet: netipx.PrefixIPNet(a.Prefix), Scope: a.Scope, Flags: a.Flags}
 	switch {
 	case a.Broadcast.IsValid():
 		x.Broadcast = a.Broadcast.AsSlice()
@@ -229,7 +230,7 @@ func addAddress(to netlink.Link, a LinkAddress) error {
 
 func (r LinkRoute) over(link netlink.Link) *netlink.Route {
 	out := &netlink.Route{
-		LinkIndex: link.Attrs().Index, Dst: asIPNet(r.Dst), Table: r.Table, Priority: r.Metric,
+		LinkIndex: link.Attrs().Index, Dst: netipx.PrefixIPNet(r.Dst), Table: r.Table, Priority: r.Metric,
 		Protocol: netlink.RouteProtocol(r.Protocol), Scope: netlink.Scope(r.Scope), Type: r.Type, Flags: r.Flags, MTU: r.MTU,
 	}
 	if r.Gateway.IsValid() {

@@ -14,6 +14,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/utils/netx/netxtest"
@@ -98,7 +99,7 @@ func TestNamesThatAreNoInterfaces(t *testing.T) {
 // left at the end.
 func TestPlans(t *testing.T) {
 	inNamespace(t, func(k *Keeper, noted map[string]string) {
-		foreign := &netlink.Route{Dst: asIPNet(netip.MustParsePrefix("198.51.100.0/24")), LinkIndex: index(t, "eth0"), Scope: unix.RT_SCOPE_LINK}
+		foreign := &netlink.Route{Dst: netipx.PrefixIPNet(netip.MustParsePrefix("198.51.100.0/24")), LinkIndex: index(t, "eth0"), Scope: unix.RT_SCOPE_LINK}
 		if err := netlink.RouteAdd(foreign); err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +138,7 @@ func TestPlans(t *testing.T) {
 // A destination that the host has another route to is left to that.
 func TestForeignRoute(t *testing.T) {
 	inNamespace(t, func(k *Keeper, _ map[string]string) {
-		foreign := &netlink.Route{Dst: asIPNet(netip.MustParsePrefix("30.1.1.0/24")), LinkIndex: index(t, "eth0"), Scope: unix.RT_SCOPE_LINK}
+		foreign := &netlink.Route{Dst: netipx.PrefixIPNet(netip.MustParsePrefix("30.1.1.0/24")), LinkIndex: index(t, "eth0"), Scope: unix.RT_SCOPE_LINK}
 		if err := netlink.RouteAdd(foreign); err != nil {
 			t.Fatal(err)
 		}

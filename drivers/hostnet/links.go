@@ -9,6 +9,7 @@ import (
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 )
 
@@ -76,7 +77,7 @@ func applyAddrs(link netlink.Link, want []netip.Prefix) error {
 		if there[p] {
 			continue
 		}
-		a := &netlink.Addr{IPNet: asIPNet(p)}
+		a := &netlink.Addr{IPNet: netipx.PrefixIPNet(p)}
 		if p.Addr().Is6() {
 			a.Flags = unix.IFA_F_NODAD // it is ours by construction
 		}
@@ -87,15 +88,9 @@ func applyAddrs(link netlink.Link, want []netip.Prefix) error {
 	return nil
 }
 
-func asIPNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
-}
-
 func asPrefix(n *net.IPNet) (netip.Prefix, bool) {
 	if n == nil {
 		return netip.Prefix{}, false
 	}
-	a, ok := netip.AddrFromSlice(n.IP)
-	ones, _ := n.Mask.Size()
-	return netip.PrefixFrom(a.Unmap(), ones), ok
+	return netipx.FromStdIPNet(n)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/utils/delta"
@@ -53,7 +54,7 @@ func applyRoutes(want []Route, links map[string]netlink.Link) error {
 // addRoute adds a route; one of somebody else to the same destination stays.
 func addRoute(r Route, link netlink.Link) error {
 	k := &netlink.Route{
-		Dst: asIPNet(r.Dst), LinkIndex: link.Attrs().Index, Protocol: RouteProtocol, Table: unix.RT_TABLE_MAIN, Scope: netlink.SCOPE_LINK,
+		Dst: netipx.PrefixIPNet(r.Dst), LinkIndex: link.Attrs().Index, Protocol: RouteProtocol, Table: unix.RT_TABLE_MAIN, Scope: netlink.SCOPE_LINK,
 	}
 	if r.Src.IsValid() {
 		k.Src = r.Src.AsSlice()

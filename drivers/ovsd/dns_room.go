@@ -12,6 +12,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/ofnet"
@@ -125,7 +126,7 @@ func addLocalRoute(link netlink.Link, to netip.Prefix, kind int) error {
 	}
 	route := &netlink.Route{
 		LinkIndex: link.Attrs().Index, Table: unix.RT_TABLE_LOCAL, Type: kind,
-		Dst: &net.IPNet{IP: to.Addr().AsSlice(), Mask: net.CIDRMask(to.Bits(), to.Addr().BitLen())},
+		Dst: netipx.PrefixIPNet(to),
 	}
 	if to.Addr().Is4() {
 		route.Scope = netlink.SCOPE_LINK

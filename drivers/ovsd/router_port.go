@@ -10,6 +10,7 @@ import (
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/ofnet"
@@ -94,7 +95,7 @@ func addressRouter(link netlink.Link, c bgp.Config) error {
 		}
 	}
 	for p := range wanted {
-		a := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}}
+		a := &netlink.Addr{IPNet: netipx.PrefixIPNet(p)}
 		if p.Addr().Is6() {
 			a.Flags = unix.IFA_F_NODAD // the switch answers nobody else under it
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
+	"go4.org/netipx"
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/drivers"
@@ -131,7 +132,7 @@ func (c *iface) settle() (netlink.Link, error) {
 				return nil, err
 			}
 		}
-		addr := &netlink.Addr{IPNet: ipNet(p)}
+		addr := &netlink.Addr{IPNet: netipx.PrefixIPNet(p)}
 		if p.Addr().Is6() {
 			addr.Flags = unix.IFA_F_NODAD // netmaster has seen to it that it is unique
 		}
@@ -176,7 +177,7 @@ func allowIPv6(name string) error {
 
 func (c *iface) addRoutes(link netlink.Link) error {
 	for _, r := range c.routes {
-		nr := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(r.dst)}
+		nr := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: netipx.PrefixIPNet(r.dst)}
 		if r.gw.IsValid() {
 			nr.Gw = r.gw.AsSlice()
 		} else {
@@ -187,10 +188,6 @@ func (c *iface) addRoutes(link netlink.Link) error {
 		}
 	}
 	return nil
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
 // verify checks a container's interface against what it is to be (CNI CHECK). More
@@ -229,7 +226,7 @@ func hasAddr(link netlink.Link, p netip.Prefix) bool {
 		return false
 	}
 	for _, a := range addrs {
-		if a.IPNet.String() == ipNet(p).String() {
+		if a.IPNet.String() == netipx.PrefixIPNet(p).String() {
 			return true
 		}
 	}

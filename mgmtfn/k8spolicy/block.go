@@ -1,29 +1,22 @@
 package k8spolicy
 
 import (
+	"fmt"
 	"net/netip"
-	"slices"
+
+	"go4.org/netipx"
 )
 
 // subtract returns disjoint prefixes that cover p without what except covers; never nil.
-func subtract(p netip.Prefix, except []netip.Prefix) []netip.Prefix {
-	overlap := slices.DeleteFunc(slices.Clone(except), func(e netip.Prefix) bool { return !e.Overlaps(p) })
-	switch {
-	case len(overlap) == 0:
-		return []netip.Prefix{p}
-	case slices.ContainsFunc(overlap, func(e netip.Prefix) bool { return e.Bits() <= p.Bits() }):
-		return []netip.Prefix{}
+func subtract(p netip.Prefix, except []netip.Prefix) ([]netip.Prefix, error) {
+	var left netipx.IPSetBuilder
+	left.AddPrefix(p)
+	for _, e := range except {
+		left.RemovePrefix(e)
 	}
-	low, high := halves(p)
-	return append(subtract(low, overlap), subtract(high, overlap)...)
-}
-
-// halves splits a prefix that is more than one address.
-func halves(p netip.Prefix) (low, high netip.Prefix) {
-	n := p.Bits()
-	low = netip.PrefixFrom(p.Addr(), n+1)
-	b := p.Addr().AsSlice()
-	b[n/8] |= 0x80 >> (n % 8)
-	a, _ := netip.AddrFromSlice(b) // of the length it had
-	return low, netip.PrefixFrom(a, n+1)
+	set, err := left.IPSet()
+	if err != nil {
+		return nil, fmt.Errorf("%s except %v: %w", p, except, err)
+	}
+	return append([]netip.Prefix{}, set.Prefixes()...), nil
 }

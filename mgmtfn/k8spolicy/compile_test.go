@@ -155,7 +155,10 @@ func TestSubtract(t *testing.T) {
 		for i := range except {
 			except[i] = prefix("except")
 		}
-		left := subtract(p, except)
+		left, err := subtract(p, except)
+		if err != nil || left == nil {
+			t.Fatalf("%s without %v: %v, %v", p, except, left, err)
+		}
 		for i := range 256 {
 			a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
 			want := 0

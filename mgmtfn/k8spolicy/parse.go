@@ -168,7 +168,11 @@ func parseBlock(p networkingv1.NetworkPolicyPeer) (Peer, error) {
 		}
 		except = append(except, e.Masked())
 	}
-	return Peer{Blocks: subtract(cidr.Masked(), except)}, nil
+	blocks, err := subtract(cidr.Masked(), except)
+	if err != nil {
+		return Peer{}, fmt.Errorf("ipBlock: %w", err)
+	}
+	return Peer{Blocks: blocks}, nil
 }
 
 func parsePort(p networkingv1.NetworkPolicyPort) (Port, error) {
