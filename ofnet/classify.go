@@ -44,7 +44,7 @@ func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
 	if e.QoS.DSCP != 0 {
 		a = a.SetField(of.FieldIPDSCP.Is(uint64(e.QoS.DSCP)))
 		for _, m := range []of.Match{from.IP(), from.IPv6()} {
-			rows = append(rows, row{tableClassify, prioEndpointPolicy, m, e.QoS.sent(e).Apply(a).Goto(p.to(p.entry))})
+			rows = append(rows, row{tableClassify, prioSpecific, m, e.QoS.sent(e).Apply(a).Goto(p.to(p.entry))})
 		}
 	}
 	return rows

@@ -61,7 +61,7 @@ func (p *Pipeline) EndpointPolicy(g EndpointPolicy) Program {
 	if g.Out != 0 {
 		rows = append(rows, row{tableEndpointPolicyOut, prioNormal, from, applyGoto(of.NewActions().SetReg(regSet, g.Out), p.to(tableAllowOut))})
 		if p.set.DNS.Rate != 0 { // the agent's name server is not asked past the set
-			rows = append(rows, row{tableDNS, prioEndpointPolicy, from, goTo(p.to(tableService))})
+			rows = append(rows, row{tableDNS, prioSpecific, from, goTo(p.to(tableService))})
 		}
 	}
 	if g.In != 0 {

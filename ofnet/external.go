@@ -112,13 +112,13 @@ func (external) hops(p *Pipeline, h HopSet) (rows []row, groups []of.Group) {
 	m := of.NewMatch().Reg(regNextHop, h.ID)
 	to := func(mac MAC) of.Actions { return of.NewActions().SetEthSrc(p.set.HostMAC).SetEthDst(mac) }
 	if len(h.MACs) == 1 {
-		return []row{{tableDeliver, prioEndpointPolicy, m, applyGoto(to(h.MACs[0]), p.to(tableUplinkOut))}}, nil
+		return []row{{tableDeliver, prioSpecific, m, applyGoto(to(h.MACs[0]), p.to(tableUplinkOut))}}, nil
 	}
 	g := of.Group{ID: h.ID, Type: of.GroupTypeSelect}
 	for _, mac := range h.MACs {
 		g.Buckets = g.Buckets.AddWeighted(1, to(mac).Resubmit(p.to(tableUplinkOut)))
 	}
-	return []row{{tableDeliver, prioEndpointPolicy, m, apply(of.NewActions().Group(h.ID))}}, []of.Group{g}
+	return []row{{tableDeliver, prioSpecific, m, apply(of.NewActions().Group(h.ID))}}, []of.Group{g}
 }
 
 // Route returns the flow of a route to the outside.

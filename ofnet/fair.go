@@ -67,7 +67,7 @@ func (fair) endpoint(p *Pipeline, e Endpoint) []row {
 	from := of.NewMatch().InPort(e.Port)
 	var rows []row
 	if p.set.NDByAgent && p.answersND() {
-		rows = append(rows, row{tableNDReply, prioEndpointPolicy, from.ICMPv6(icmpv6NeighborSolicit), handOver(agentMeter(e.Port))})
+		rows = append(rows, row{tableNDReply, prioSpecific, from.ICMPv6(icmpv6NeighborSolicit), handOver(agentMeter(e.Port))})
 	}
 	if p.set.ConnectionRate == 0 {
 		return rows

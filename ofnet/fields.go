@@ -36,14 +36,14 @@ const (
 
 // Priorities. A table's miss is 0.
 const (
-	prioRule           = 10 // plus three times the rule's priority, plus 1 for a rejection, 2 for a silent denial: up to 312
-	prioMiss           = 0
-	prioFlood          = 10 // what prioNormal does not know
-	prioGeneral        = 50 // wider than prioNormal
-	prioNormal         = 100
-	prioEndpointPolicy = 110    // narrows what prioNormal would catch
-	prioDrop           = 200    // malformed, never to be forwarded
-	prioOutside        = 0x7fff // less the number of the VRF: endpoints as the outside sees them
+	prioRule     = 10 // plus three times the rule's priority, plus 1 for a rejection, 2 for a silent denial: up to 312
+	prioMiss     = 0
+	prioFlood    = 10 // what prioNormal does not know
+	prioGeneral  = 50 // wider than prioNormal
+	prioNormal   = 100
+	prioSpecific = 110    // narrows what prioNormal would catch
+	prioDrop     = 200    // malformed, never to be forwarded
+	prioOutside  = 0x7fff // less the number of the VRF: endpoints as the outside sees them
 )
 
 // Numbers that features put into cookies.

@@ -90,10 +90,10 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 		toContainer = goTo(p.to(tableServiceReply))
 	}
 	rows := []row{
-		{tableHostCheck, prioEndpointPolicy, of.NewMatch().Reg(regOrigin, originPassed), goTo(p.to(tableTrack))},
+		{tableHostCheck, prioSpecific, of.NewMatch().Reg(regOrigin, originPassed), goTo(p.to(tableTrack))},
 		{tableHostCheck, prioMiss, of.NewMatch(), deliver},
 		{tableHostTrack, prioDrop, state(of.CTTracked | of.CTInvalid), drop},
-		{tableHostTrack, prioEndpointPolicy, state(established | of.CTReply).With(of.FieldCTMark.IsMasked(markDenied, markDenied)), drop},
+		{tableHostTrack, prioSpecific, state(established | of.CTReply).With(of.FieldCTMark.IsMasked(markDenied, markDenied)), drop},
 		{tableHostTrack, prioNormal, state(established).With(of.FieldCTMark.IsMasked(0, markDenied)), deliver},
 		{tableHostDeliver, prioMiss, of.NewMatch(), toContainer},
 	}
@@ -103,7 +103,7 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 		}), p.to(tableHostDeliver))})
 	}
 	// What has been let through: the host has routed it already.
-	passed := row{p.next, prioEndpointPolicy, of.NewMatch().Reg(regOrigin, originPassed), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))}
+	passed := row{p.next, prioSpecific, of.NewMatch().Reg(regOrigin, originPassed), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))}
 	if p.set.Routing {
 		passed.do = goTo(p.to(tableDeliver))
 	}
@@ -113,7 +113,7 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 	}
 	rows = append(rows, f.farFixed(p)...)
 	rows = append(rows, row{tableHostNew, prioMiss, of.NewMatch(), goTo(p.to(tableHostEmit))})
-	rows = append(rows, row{tableHop, prioEndpointPolicy, of.NewMatch().Reg(regOrigin, originHost), goTo(p.to(tableDeliver))})
+	rows = append(rows, row{tableHop, prioSpecific, of.NewMatch().Reg(regOrigin, originHost), goTo(p.to(tableDeliver))})
 	for _, s := range append([]netip.Prefix{p.set.Host.Subnet4, p.set.Host.Subnet6}, notRouted...) {
 		if s.IsValid() { // containers have no business with each other's private addresses
 			rows = append(rows, row{tableRoute, prioGeneral, of.NewMatch().Dst(s), drop})
@@ -173,7 +173,7 @@ func (f hostAccess) hostPort(p *Pipeline, port uint32, infra []netip.Addr) []row
 	for _, a := range append(h.addrs(), infra...) {
 		if a.IsValid() {
 			own := applyGoto(of.NewActions().SetReg(regOrigin, originHost), p.to(tableHostIn))
-			rows = append(rows, row{tableClassify, prioEndpointPolicy, of.NewMatch().InPort(port).Src(host(a)), own})
+			rows = append(rows, row{tableClassify, prioSpecific, of.NewMatch().InPort(port).Src(host(a)), own})
 		}
 	}
 	for _, a := range h.answers() {
@@ -184,9 +184,9 @@ func (f hostAccess) hostPort(p *Pipeline, port uint32, infra []netip.Addr) []row
 		case "vrouter", "vlrouter":
 			rows = append(rows, row{tableRoute, prioNormal, local.Dst(host(a)), toHost})
 		case "vxlan":
-			rows = append(rows, row{tableMAC, prioEndpointPolicy, local.Dst(host(a)), goTo(p.to(tableHostEmit))})
+			rows = append(rows, row{tableMAC, prioSpecific, local.Dst(host(a)), goTo(p.to(tableHostEmit))})
 		case "vlan":
-			rows = append(rows, row{tableSwitch, prioEndpointPolicy, local.Dst(host(a)), goTo(p.to(tableHostEmit))})
+			rows = append(rows, row{tableSwitch, prioSpecific, local.Dst(host(a)), goTo(p.to(tableHostEmit))})
 		}
 	}
 	if !p.set.Routing {
@@ -197,7 +197,7 @@ func (f hostAccess) hostPort(p *Pipeline, port uint32, infra []netip.Addr) []row
 		out = tableHostOut
 		rows = append(rows, row{tableRoute, prioMiss + 1, local.IP(), toHost}, row{tableRoute, prioMiss + 1, local.IPv6(), toHost})
 	}
-	return append(rows, row{tableDeliver, prioEndpointPolicy, of.NewMatch().Reg(regOutPort, port), goTo(p.to(out))})
+	return append(rows, row{tableDeliver, prioSpecific, of.NewMatch().Reg(regOutPort, port), goTo(p.to(out))})
 }
 
 func (f hostAccess) endpoint(p *Pipeline, e Endpoint) []row {
@@ -280,11 +280,11 @@ func (f hostNeighbour) network(p *Pipeline, n Network) []row {
 func (hostNeighbour) answers(p *Pipeline, m of.Match, addr4, addr6 netip.Addr) []row {
 	var rows []row
 	if addr4.IsValid() {
-		rows = append(rows, row{tableNeighbour, prioEndpointPolicy, m.ARP(arpRequest).ARPTPA(host(addr4)), answer(p, RouterMAC)})
+		rows = append(rows, row{tableNeighbour, prioSpecific, m.ARP(arpRequest).ARPTPA(host(addr4)), answer(p, RouterMAC)})
 	}
 	if addr6.IsValid() {
 		rows = append(rows, row{
-			tableNeighbour, prioEndpointPolicy, m.ICMPv6(icmpv6NeighborSolicit).NDTarget(addr6),
+			tableNeighbour, prioSpecific, m.ICMPv6(icmpv6NeighborSolicit).NDTarget(addr6),
 			advertise(p, ndRouter|ndSolicited|ndOverride),
 		})
 	}

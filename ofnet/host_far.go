@@ -49,7 +49,7 @@ func (f hostAccess) farFixed(p *Pipeline) []row {
 	for _, bits := range []uint32{trackedReply, trackedRelated} {
 		for _, family := range families {
 			m := family.CTState(bits, bits).With(of.FieldCTMark.Is(farMark)).Reg(regOrigin, originLocal)
-			rows = append(rows, row{tableHostEmit, prioEndpointPolicy, m, back})
+			rows = append(rows, row{tableHostEmit, prioSpecific, m, back})
 		}
 	}
 	return rows
@@ -95,8 +95,8 @@ func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
 	mac := h.MAC
 	for _, family := range []func(of.Match) of.Match{of.Match.IP, of.Match.IPv6} {
 		rows = append(rows,
-			row{tableTunnelNet, prioEndpointPolicy, family(tunnel.With(of.FieldEthSrc.IsMAC(mac))), applyGoto(in, p.to(p.forward))},
-			row{tableTunnelNet, prioEndpointPolicy + 1, family(tunnel.With(of.FieldEthDst.IsMAC(mac))), apply(back)})
+			row{tableTunnelNet, prioSpecific, family(tunnel.With(of.FieldEthSrc.IsMAC(mac))), applyGoto(in, p.to(p.forward))},
+			row{tableTunnelNet, prioSpecific + 1, family(tunnel.With(of.FieldEthDst.IsMAC(mac))), apply(back)})
 	}
 	return rows
 }

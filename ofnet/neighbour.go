@@ -107,7 +107,7 @@ func (f arpResponder) endpoint(p *Pipeline, e Endpoint) []row {
 	rows := []row{{tableARP, prioNormal, m, answer(p, mac)}}
 	if e.Local() { // an announcement of its own address is no question
 		own := of.NewMatch().InPort(e.Port).ARP(arpRequest).ARPTPA(host(e.IPv4))
-		rows = append(rows, row{tableARP, prioEndpointPolicy, own, f.unanswered(p)})
+		rows = append(rows, row{tableARP, prioSpecific, own, f.unanswered(p)})
 	}
 	return rows
 }
@@ -166,7 +166,7 @@ func (ndResponder) endpoint(p *Pipeline, e Endpoint) []row {
 	rows := []row{{tableND, prioNormal, ndFor(e.VRF, e.IPv6), advertise(p, ndSolicited|ndOverride)}}
 	if e.Local() {
 		own := of.NewMatch().InPort(e.Port).ICMPv6(icmpv6NeighborSolicit).NDTarget(e.IPv6)
-		rows = append(rows, row{tableND, prioEndpointPolicy, own, drop})
+		rows = append(rows, row{tableND, prioSpecific, own, drop})
 	}
 	return rows
 }

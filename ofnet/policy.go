@@ -123,7 +123,7 @@ func (f policy) fixed(p *Pipeline) []row {
 		{tableState, prioNormal, state(tracked | of.CTRel).With(admitted), next},
 		{tableState, prioNormal, state(tracked | of.CTRel).With(denied), drop},
 		{tableState, prioMiss, of.NewMatch(), goTo(p.to(f.judge(p)))},
-		{tableGroupSource, prioEndpointPolicy, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(f.afterSource()))},
+		{tableGroupSource, prioSpecific, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(f.afterSource()))},
 		{tableGroupSource, prioMiss, of.NewMatch(), goTo(p.to(f.afterSource()))},
 	}
 	remember := of.NewActions().CT(of.CT{Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(denied)})
@@ -131,18 +131,18 @@ func (f policy) fixed(p *Pipeline) []row {
 		rows = append(rows,
 			row{tablePolicy, prioMiss + 1, family, f.admit(p)},
 			row{tableDeny, prioNormal, family.CTState(tracked|of.CTEst, tracked|of.CTEst), apply(remember)},
-			row{tableDeny, prioEndpointPolicy, family.CTState(tracked|of.CTEst, tracked|of.CTEst).Reg(regScratch, rejectedByRule), applyGoto(remember, p.to(tableReject))},
+			row{tableDeny, prioSpecific, family.CTState(tracked|of.CTEst, tracked|of.CTEst).Reg(regScratch, rejectedByRule), applyGoto(remember, p.to(tableReject))},
 			row{tableDeny, prioGeneral, family.Reg(regScratch, rejectedByRule), goTo(p.to(tableReject))})
 	}
 	// Links live by neighbour discovery and multicast listening, which have no
 	// connections (RFC 4861, RFC 2710, RFC 3810).
 	for _, typ := range []uint8{icmpv6RouterSolicit, icmpv6RouterAdvert, icmpv6NeighborSolicit, icmpv6NeighborAdvert, icmpv6Redirect} {
-		rows = append(rows, row{tableTrack, prioEndpointPolicy, of.NewMatch().ICMPv6(typ), next})
+		rows = append(rows, row{tableTrack, prioSpecific, of.NewMatch().ICMPv6(typ), next})
 	}
 	// Listeners talk to groups and to all routers. To one address, it would be a way to
 	// talk past the rules.
 	for _, typ := range []uint8{icmpv6ListenerQuery, icmpv6ListenerReport1, icmpv6ListenerDone, icmpv6ListenerReport} {
-		rows = append(rows, row{tableTrack, prioEndpointPolicy, of.NewMatch().ICMPv6(typ).IPv6Dst(multicast6), next})
+		rows = append(rows, row{tableTrack, prioSpecific, of.NewMatch().ICMPv6(typ).IPv6Dst(multicast6), next})
 	}
 	if f.byAddress {
 		rows = append(rows, row{tableGroupDest, prioMiss, of.NewMatch(), goTo(p.to(tablePolicy))})
@@ -176,7 +176,7 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 		// Bridges deliver by MAC, whatever the IP address is: one that is link-local, of
 		// a multicast group, or somebody else's.
 		inNetwork := vrf.Reg(regSegment, e.Segment())
-		rows = append(rows, row{tableGroupDest, prioEndpointPolicy, inNetwork.EthDst(e.MAC), to})
+		rows = append(rows, row{tableGroupDest, prioSpecific, inNetwork.EthDst(e.MAC), to})
 		if !e.Local() {
 			rows = append(rows, row{tableGroupSource, prioNormal - 1, inNetwork.EthSrc(e.MAC), fromRemote})
 		}
@@ -208,7 +208,7 @@ func (f policy) vrf(p *Pipeline, v VRFPolicy) []row {
 		{tableTrack, prioNormal, m.IP(), track},
 		{tableTrack, prioNormal, m.IPv6(), track},
 		{
-			tableState, prioEndpointPolicy, m.CTState(established, established|of.CTInvalid).With(of.FieldCTMark.Is(uint64(mark))),
+			tableState, prioSpecific, m.CTState(established, established|of.CTInvalid).With(of.FieldCTMark.Is(uint64(mark))),
 			goTo(p.to(p.filtered)),
 		},
 	}

@@ -42,7 +42,7 @@ func (f reach) network(p *Pipeline, n Network) []row {
 	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
 		if s.IsValid() {
 			m := of.NewMatch().Reg(regOrigin, originLocal).Reg(regSegment, n.Segment()).IPProto(of.ProtoUDP).Dst(s)
-			rows = append(rows, row{tableReach, prioEndpointPolicy, m, goTo(p.to(f.next))})
+			rows = append(rows, row{tableReach, prioSpecific, m, goTo(p.to(f.next))})
 		}
 	}
 	return rows

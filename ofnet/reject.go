@@ -42,7 +42,7 @@ func (rejecter) endpoint(_ *Pipeline, e Endpoint) []row {
 		return nil
 	}
 	from, tell := of.NewMatch().InPort(e.Port), handOver(agentMeter(e.Port))
-	return []row{{tableReject, prioEndpointPolicy, from.IP(), tell}, {tableReject, prioEndpointPolicy, from.IPv6(), tell}}
+	return []row{{tableReject, prioSpecific, from.IP(), tell}, {tableReject, prioSpecific, from.IPv6(), tell}}
 }
 
 func (rejecter) meters() []of.Meter {

@@ -34,12 +34,12 @@ func (router) network(p *Pipeline, n Network) []row {
 	if n.Gateway4.IsValid() {
 		echo := turnAround().MoveField(of.FieldIPv4Src, of.FieldIPv4Dst).SetField(of.FieldIPv4Src.IsAddr(n.Gateway4)).
 			SetField(of.FieldICMPv4Type.Is(icmpv4EchoReply)).OutputInPort()
-		rows = append(rows, row{tableRoute, prioEndpointPolicy, vrf.ICMPv4(icmpv4EchoRequest).IPv4Dst(host(n.Gateway4)), apply(echo)})
+		rows = append(rows, row{tableRoute, prioSpecific, vrf.ICMPv4(icmpv4EchoRequest).IPv4Dst(host(n.Gateway4)), apply(echo)})
 	}
 	if n.Gateway6.IsValid() {
 		echo := turnAround().MoveField(of.FieldIPv6Src, of.FieldIPv6Dst).SetField(of.FieldIPv6Src.IsAddr(n.Gateway6)).
 			SetField(of.FieldICMPv6Type.Is(icmpv6EchoReply)).OutputInPort()
-		rows = append(rows, row{tableRoute, prioEndpointPolicy, vrf.ICMPv6(icmpv6EchoRequest).IPv6Dst(host(n.Gateway6)), apply(echo)})
+		rows = append(rows, row{tableRoute, prioSpecific, vrf.ICMPv6(icmpv6EchoRequest).IPv6Dst(host(n.Gateway6)), apply(echo)})
 	}
 	return rows
 }
@@ -57,7 +57,7 @@ func (router) endpoint(p *Pipeline, e Endpoint) []row {
 	rows := p.routes(from, e, p.reach(e))
 	if e.QoS.limits(e) {
 		deliver := of.NewActions().OutputReg(of.FieldReg(regOutPort).All())
-		rows = append(rows, row{tableDeliver, prioEndpointPolicy, of.NewMatch().Reg(regOutPort, e.Port), e.QoS.received(e).Apply(deliver)})
+		rows = append(rows, row{tableDeliver, prioSpecific, of.NewMatch().Reg(regOutPort, e.Port), e.QoS.received(e).Apply(deliver)})
 	}
 	return rows
 }

@@ -56,7 +56,7 @@ func (uplinkRouter) port(p *Pipeline, r RouterPort) []row {
 	for _, n := range r.Neighbors {
 		for _, to := range r.prefixes(n.Addr) {
 			for _, m := range r.allowed(n, untagged.Src(host(n.Addr)).Dst(to)) {
-				rows = append(rows, row{tableUplink, prioEndpointPolicy, m, toHost})
+				rows = append(rows, row{tableUplink, prioSpecific, m, toHost})
 			}
 		}
 	}

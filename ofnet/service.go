@@ -11,6 +11,7 @@ import (
 // that exists stays with its provider whatever becomes of the others.
 //
 //	service           is it for a service? look the connection up, and translate it
+//	service-fragment  what service it is for, if it came in fragments (service_fragments.go)
 //	service-state     known, to a provider that is still one: go on; new: choose
 //	service-affinity  (learned) the provider this client had before
 //	service-select    take that one, or choose
@@ -41,7 +42,7 @@ func (service) id() uint8 { return featureService }
 
 func (service) tables() []table {
 	return []table{
-		tableARPReply, tableNDReply, tableNDFinish, tableService, tableServiceState, tableServiceAffinity, tableServiceSelect,
+		tableARPReply, tableNDReply, tableNDFinish, tableService, tableServiceFragment, tableServiceState, tableServiceAffinity, tableServiceSelect,
 		tableServiceSlot, tableServiceNAT, tableServiceLearn, tableServiceCount, tableServiceMixed, tableServiceDirect, tableServicePort,
 		tableServiceBack, tableServiceOut, tableServiceReply,
 	}
@@ -67,6 +68,7 @@ const (
 type ipFamily struct {
 	ethType       uint16
 	src, dst, vip of.Field
+	ctDst         of.Field // destination of the first packet of the connection
 	icmp          uint8
 	echoRequest   of.Match
 	echoReply     of.FieldValue
@@ -75,11 +77,11 @@ type ipFamily struct {
 func ipFamilies() []ipFamily {
 	return []ipFamily{
 		{
-			of.EthTypeIPv4, of.FieldIPv4Src, of.FieldIPv4Dst, of.FieldReg(regVIP), of.ProtoICMP,
+			of.EthTypeIPv4, of.FieldIPv4Src, of.FieldIPv4Dst, of.FieldReg(regVIP), of.FieldCTIPv4Dst, of.ProtoICMP,
 			of.NewMatch().ICMPv4(icmpv4EchoRequest), of.FieldICMPv4Type.Is(icmpv4EchoReply),
 		},
 		{
-			of.EthTypeIPv6, of.FieldIPv6Src, of.FieldIPv6Dst, of.FieldXXReg(regVIP / 4), of.ProtoICMPv6,
+			of.EthTypeIPv6, of.FieldIPv6Src, of.FieldIPv6Dst, of.FieldXXReg(regVIP / 4), of.FieldCTIPv6Dst, of.ProtoICMPv6,
 			of.NewMatch().ICMPv6(icmpv6EchoRequest), of.FieldICMPv6Type.Is(icmpv6EchoReply),
 		},
 	}
@@ -127,7 +129,7 @@ func (f service) fixed(p *Pipeline) []row {
 		arpReplyRow(),
 		{tableService, prioMiss, of.NewMatch(), goTo(p.to(p.forward))},
 		{tableServiceState, prioDrop, state(trackedInvalid), drop},
-		{tableServiceState, prioEndpointPolicy, state(trackedRelated), goTo(p.to(tableServiceOut))},
+		{tableServiceState, prioSpecific, state(trackedRelated), goTo(p.to(tableServiceOut))},
 		// The provider is none any more, or was learned from a connection.
 		{tableServiceState, prioGeneral, state(trackedEst), goTo(p.to(tableReject))},
 		{tableServiceOut, prioMiss, of.NewMatch(), goTo(p.to(p.forward))},
@@ -136,9 +138,10 @@ func (f service) fixed(p *Pipeline) []row {
 		{tableServiceBack, prioNormal, state(trackedReply), apply(turnAround().OutputInPort())},
 	}
 	if p.set.Routing && p.set.Encap == VXLAN { // the client's host does it
-		rows = append(rows, row{tableServiceReply, prioEndpointPolicy, of.NewMatch().Reg(regOutPort, p.set.TunnelPort), goTo(p.to(p.next))})
+		rows = append(rows, row{tableServiceReply, prioSpecific, of.NewMatch().Reg(regOutPort, p.set.TunnelPort), goTo(p.to(p.next))})
 	}
 	rows = append(rows, ndReplyRows(p)...)
+	rows = append(rows, fragmentsFixed(p)...)
 	for _, ip := range ipFamilies() {
 		family := of.NewMatch().EthType(ip.ethType)
 		rows = append(rows,
@@ -181,6 +184,18 @@ func sameWay(ip ipFamily, proto uint8) []of.LearnSpec {
 	}
 }
 
+// samePort matches what the client of the packet sends to the provider of it at a port.
+func samePort(ip ipFamily, proto uint8, port uint16) []of.LearnSpec {
+	_, dst := portFields(proto)
+	return []of.LearnSpec{
+		of.LearnMatch(of.FieldEthType.All(), uint64(ip.ethType)),
+		of.LearnMatch(of.FieldIPProto.All(), uint64(proto)),
+		of.LearnMatch(dst.All(), uint64(port)),
+		of.LearnMatchField(ip.src.All(), ip.src.All()),
+		of.LearnMatchField(ip.dst.All(), ip.dst.All()),
+	}
+}
+
 func countIn(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
 	src, dst := portFields(proto)
 	return of.Learn{
@@ -202,10 +217,12 @@ func countIn(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
 const mixedLifetime = 1<<16 - 1
 
 // mixed learns that a client has come to a provider through a service.
-func mixed(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
+func mixed(p *Pipeline, ip ipFamily, proto uint8) of.Learn { return mixedLearn(p, sameWay(ip, proto)) }
+
+func mixedLearn(p *Pipeline, specs []of.LearnSpec) of.Learn {
 	return of.Learn{
 		Table: p.to(tableServiceMixed), Priority: prioNormal, HardTimeout: mixedLifetime, Cookie: learned(featureMixed),
-		Specs: append(sameWay(ip, proto),
+		Specs: append(specs,
 			of.LearnMatchField(of.FieldReg(regVRF).All(), of.FieldReg(regVRF).All()),
 			of.LearnLoad(comesMixed, of.FieldReg(regScratch).All())),
 	}
@@ -224,18 +241,20 @@ func commitDirect(p *Pipeline) of.Instructions {
 // provider's address is the service's own.
 func (service) direct(p *Pipeline, ip ipFamily, proto uint8) []row {
 	m := of.NewMatch().EthType(ip.ethType).IPProto(proto)
-	commit := func(next table) of.Instructions {
-		return apply(of.NewActions().CT(serviceCT(of.CT{Commit: true, Recirc: true, Table: p.to(next)})))
-	}
 	rows := []row{
-		{tableServiceDirect, prioNormal, m, commit(tableServiceOut)},
-		{tableServiceDirect, prioEndpointPolicy, m.Reg(regService, 0), commit(p.forward)},
+		{tableServiceDirect, prioNormal, m, commitAsIs(p, tableServiceOut)},
+		{tableServiceDirect, prioSpecific, m.Reg(regService, 0), commitAsIs(p, p.forward)},
 	}
 	for _, half := range otherPorts(proto) {
 		do := applyGoto(of.NewActions().SetReg(regScratch, half.number), p.to(tableServicePort))
 		rows = append(rows, row{tableServiceDirect, prioDrop, m.Reg(regScratch, comesMixed).With(half.from), do})
 	}
 	return rows
+}
+
+// commitAsIs remembers a connection without translating it.
+func commitAsIs(p *Pipeline, next table) of.Instructions {
+	return apply(of.NewActions().CT(serviceCT(of.CT{Commit: true, Recirc: true, Table: p.to(next)})))
 }
 
 // otherHalf leads from one half of a protocol's source ports to the other.
@@ -247,13 +266,15 @@ type otherHalf struct {
 
 // otherPorts are ranges for a source NAT that always changes the port.
 func otherPorts(proto uint8) [2]otherHalf {
-	const half = 1 << 15
 	src, _ := portFields(proto)
 	return [2]otherHalf{
-		{comesMixed + 1, src.IsMasked(half, half), 1024, half - 1},
-		{comesMixed + 2, src.IsMasked(0, half), half, 1<<16 - 1},
+		{comesMixed + 1, src.IsMasked(portHalf, portHalf), 1024, portHalf - 1},
+		{comesMixed + 2, src.IsMasked(0, portHalf), portHalf, 1<<16 - 1},
 	}
 }
+
+// portHalf is the bit by which the halves of all ports differ.
+const portHalf = 1 << 15
 
 // otherPort gives the rows by which an endpoint's connection gets a port of the other half:
 // Open vSwitch has ports chosen only together with an address.
@@ -288,7 +309,7 @@ func (f service) endpoint(p *Pipeline, e Endpoint) []row {
 		ip := familyOf(a)
 		if e.Local() {
 			self := of.NewMatch().InPort(e.Port).Dst(host(a))
-			rows = append(rows, row{tableServiceOut, prioEndpointPolicy, self, apply(turnAround().MoveField(ip.vip, ip.src).OutputInPort())})
+			rows = append(rows, row{tableServiceOut, prioSpecific, self, apply(turnAround().MoveField(ip.vip, ip.src).OutputInPort())})
 			rows = append(rows, f.otherPort(p, e, a)...)
 		}
 		if p.set.Routing {

@@ -88,6 +88,23 @@ func numberProviders(all []Provider) []uint32 {
 	return numbers
 }
 
+// numbered is a provider with its number.
+type numbered struct {
+	Provider
+	number uint32
+}
+
+// open are the providers that take new connections.
+func (f Frontend) open() []numbered {
+	var open []numbered
+	for i, n := range numberProviders(f.Providers) {
+		if v := f.Providers[i]; !v.Draining {
+			open = append(open, numbered{v, n})
+		}
+	}
+	return open
+}
+
 // ServiceMAC answers for an IPv4 address of a service, as it always did.
 func ServiceMAC(a netip.Addr) MAC {
 	b := a.As4()

@@ -42,7 +42,7 @@ func (sourceCheck) fixed(p *Pipeline) []row {
 		{tableSource, prioGeneral, of.NewMatch().EthType(ethTypeARP), drop},
 		{tableSource, prioGeneral, of.NewMatch().IP(), drop},
 		{tableSource, prioGeneral, of.NewMatch().IPv6(), drop},
-		{tableSourceND, prioEndpointPolicy, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noTarget), drop},
+		{tableSourceND, prioSpecific, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noTarget), drop},
 		{tableSourceND, prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noMAC), next},
 		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborSolicit), drop},
 		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), drop},

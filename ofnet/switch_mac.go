@@ -19,5 +19,5 @@ func (macSwitch) endpoint(_ *Pipeline, e Endpoint) []row {
 		return nil
 	}
 	m := of.NewMatch().Reg(regSegment, e.Segment()).EthDst(e.MAC)
-	return []row{{tableSwitch, prioEndpointPolicy, m, e.QoS.received(e).Apply(of.NewActions().Normal())}}
+	return []row{{tableSwitch, prioSpecific, m, e.QoS.received(e).Apply(of.NewActions().Normal())}}
 }

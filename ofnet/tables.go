@@ -25,6 +25,7 @@ const (
 	tableDNS
 	tableDNSServe
 	tableService
+	tableServiceFragment
 	tableServiceNew
 	tableServiceState
 	tableServiceAffinity
@@ -71,7 +72,7 @@ const (
 var tableNames = [numTables]string{
 	"classify", "tunnel", "tunnel-net", "uplink", "host-in", "host-check", "host-track", "host-deliver",
 	"frame", "source", "source-nd", "neighbour", "arp", "arp-reply", "nd", "nd-reply", "nd-finish", "dns", "dns-serve",
-	"service", "service-new", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count", "service-mixed", "service-direct", "service-port",
+	"service", "service-fragment", "service-new", "service-state", "service-affinity", "service-select", "service-slot", "service-nat", "service-learn", "service-count", "service-mixed", "service-direct", "service-port",
 	"service-back", "service-out", "route", "reach", "external", "track",
 	"guard", "state-new", "state", "guard-out", "allow-out", "guard-in", "allow-in", "group-source", "group-dest", "policy", "deny",
 	"reject", "reject-back", "reject-out", "service-reply", "hop", "deliver", "uplink-out", "mac", "switch", "host-out", "host-new", "host-emit",

@@ -20,7 +20,7 @@ func (uplinkRouter) network(p *Pipeline, n Network) []row {
 	return []row{
 		{tableUplink, prioNormal, of.NewMatch().VLAN(n.Tag).EthDst(p.set.HostMAC), applyGoto(in, p.to(tableRoute))},
 		{
-			tableDeliver, prioEndpointPolicy, of.NewMatch().Reg(regNextHop, hopEndpoint).Reg(regDstNet, n.Segment()),
+			tableDeliver, prioSpecific, of.NewMatch().Reg(regNextHop, hopEndpoint).Reg(regDstNet, n.Segment()),
 			applyGoto(out, p.to(tableUplinkOut)),
 		},
 	}

@@ -82,12 +82,19 @@ func TestSuites(t *testing.T) {
 	const granular = "[sig-network] Networking Granular Checks: Services should "
 	for spec, want := range map[string]outcome{
 		granular + "function for pod-Service: sctp [Feature:SCTPConnectivity]": notRun,
-		granular + "be able to handle large requests: udp":                     unsupported,
+		granular + "be able to handle large requests: udp":                     passed,
 		granular + "be able to handle large requests: http":                    passed,
 	} {
 		if got, why := s.whyNot(spec); got != want || (why == "") != (want == passed) {
 			t.Errorf("%s: %v %q, expected %v", spec, got, why, want)
 		}
+	}
+	wanting, err := parseSuites([]byte("suites: [{name: a, specs: a}]\nunsupported: [{specs: large, reason: too large}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, why := wanting.whyNot("large requests"); got != unsupported || why != "too large" {
+		t.Errorf("a spec that is not supported: %v %q", got, why)
 	}
 	for _, text := range []string{"suites: [{name: a}]", "suites: [{name: a, specs: '('}]", "impossible: [{specs: a}]", "unsupported: [{specs: a}]", "others: []"} {
 		if _, err := parseSuites([]byte(text)); err == nil {

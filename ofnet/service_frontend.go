@@ -12,14 +12,15 @@ func (p *Pipeline) Service(s Service) Program {
 	var out Program
 	var rows []row
 	vips := map[netip.Addr]bool{}
-	for _, seat := range s.Frontends {
-		if vip := seat.Addr.Addr(); !vips[vip] {
+	for _, f := range s.Frontends {
+		if vip := f.Addr.Addr(); !vips[vip] {
 			vips[vip] = true
 			rows = append(rows, vipRows(p, s.VRF, vip)...)
 		}
-		add, groups := frontendRows(p, s, seat)
+		add, groups := frontendRows(p, s, f)
 		rows, out.Groups = append(rows, add...), append(out.Groups, groups...)
 	}
+	rows = append(rows, fragmentsOf(p, s)...)
 	out.Flows = dedupe(p.place(service{}, s.ID, rows))
 	return out
 }
@@ -29,11 +30,11 @@ func vipRows(p *Pipeline, vrf uint16, vip netip.Addr) []row {
 	ip := familyOf(vip)
 	m := of.NewMatch().Reg(regVRF, uint32(vrf))
 	a := of.NewActions().SetField(ip.vip.IsAddr(vip))
-	resolve := row{tableNeighbour, prioEndpointPolicy, arpFor(vrf, vip), answer(p, RouterMAC)}
+	resolve := row{tableNeighbour, prioSpecific, arpFor(vrf, vip), answer(p, RouterMAC)}
 	if vip.Is4() {
 		resolve.do = answer(p, ServiceMAC(vip))
 	} else {
-		resolve = row{tableNeighbour, prioEndpointPolicy, ndFor(vrf, vip), advertise(p, ndSolicited|ndOverride)}
+		resolve = row{tableNeighbour, prioSpecific, ndFor(vrf, vip), advertise(p, ndSolicited|ndOverride)}
 	}
 	return []row{
 		resolve,
@@ -44,69 +45,79 @@ func vipRows(p *Pipeline, vrf uint16, vip netip.Addr) []row {
 	}
 }
 
+// toProvider remembers a connection with its provider.
+func toProvider(p *Pipeline, s Service, f Frontend, v Provider) of.Instructions {
+	a := of.NewActions()
+	if s.Affinity > 0 {
+		a = a.Learn(affinity(p, familyOf(f.Addr.Addr()), s.Affinity))
+	}
+	if v.Addr == f.Addr { // nothing to translate
+		return applyGoto(a.Resubmit(p.to(tableServiceMixed)), p.to(tableServiceDirect))
+	}
+	return apply(a.CT(serviceCT(of.CT{
+		Commit: true, Recirc: true, Table: p.to(tableServiceLearn),
+		NAT: of.NAT{Kind: of.NATDest, Min: v.Addr.Addr(), MinPort: v.Addr.Port()},
+	})))
+}
+
+// chooseAgain takes the provider that the client had before, if one is known.
+func chooseAgain(p *Pipeline) of.Instructions {
+	return applyGoto(of.NewActions().Resubmit(p.to(tableServiceAffinity)), p.to(tableServiceSelect))
+}
+
 // mostBuckets keeps a group within a message.
 const mostBuckets = 1000
 
-func frontendRows(p *Pipeline, s Service, seat Frontend) (rows []row, groups []of.Group) {
-	ip := familyOf(seat.Addr.Addr())
-	src, dst := portFields(seat.Proto)
-	mine := of.NewMatch().Reg(regService, seat.Number).EthType(ip.ethType).IPProto(seat.Proto)
+func frontendRows(p *Pipeline, s Service, f Frontend) (rows []row, groups []of.Group) {
+	ip := familyOf(f.Addr.Addr())
+	src, dst := portFields(f.Proto)
+	byNumber := of.NewMatch().Reg(regService, f.Number).EthType(ip.ethType)
+	mine := byNumber.IPProto(f.Proto)
 	add := func(t table, priority uint16, m of.Match, do of.Instructions) {
 		rows = append(rows, row{t, priority, m, do})
 	}
 	add(tableService, prioNormal,
-		of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(seat.Proto).Dst(host(seat.Addr.Addr())).With(dst.Is(uint64(seat.Addr.Port()))),
-		translate(p, of.NewActions().SetReg(regService, seat.Number).SetField(ip.vip.IsAddr(seat.Addr.Addr())), p.afterService()))
+		of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(f.Proto).Dst(host(f.Addr.Addr())).With(dst.Is(uint64(f.Addr.Port()))),
+		translate(p, of.NewActions().SetReg(regService, f.Number).SetField(ip.vip.IsAddr(f.Addr.Addr())), p.afterService()))
 
-	numbers := numberProviders(seat.Providers)
+	numbers := numberProviders(f.Providers)
 	var open []uint32 // the numbers of those that take connections
 	count := of.NewActions().Resubmit(p.to(tableServiceCount))
-	for i, v := range seat.Providers {
+	for i, v := range f.Providers {
 		port := uint64(v.Addr.Port())
 		add(tableServiceState, prioNormal, mine.CTState(trackedEst, trackedEst).Dst(host(v.Addr.Addr())).With(dst.Is(port)),
-			applyGoto(count.Learn(mixed(p, ip, seat.Proto)), p.to(tableServiceOut)))
+			applyGoto(count.Learn(mixed(p, ip, f.Proto)), p.to(tableServiceOut)))
 		reply := of.NewMatch().Reg(regVRF, uint32(s.VRF)).Src(host(v.Addr.Addr()))
-		straight := of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(seat.Proto).Dst(host(v.Addr.Addr())).With(dst.Is(port))
+		straight := of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(f.Proto).Dst(host(v.Addr.Addr())).With(dst.Is(port))
 		add(tableService, prioGeneral+2, straight, translate(p, of.NewActions(), p.afterService()))
-		add(tableServiceReply, prioNormal, reply.IPProto(seat.Proto).With(src.Is(port)), translate(p, count, p.next))
+		add(tableServiceReply, prioNormal, reply.IPProto(f.Proto).With(src.Is(port)), translate(p, count, p.next))
 		add(tableServiceReply, prioNormal, reply.IPProto(ip.icmp), translate(p, of.NewActions(), p.next))
 		if v.Draining {
 			continue
 		}
 		open = append(open, numbers[i])
-		a := of.NewActions()
+		add(tableServiceNAT, prioNormal, byNumber.Reg(regProvider, numbers[i]), toProvider(p, s, f, v))
 		if s.Affinity > 0 {
-			a = a.Learn(affinity(p, ip, s.Affinity))
-		}
-		lead := apply(a.CT(serviceCT(of.CT{
-			Commit: true, Recirc: true, Table: p.to(tableServiceLearn),
-			NAT: of.NAT{Kind: of.NATDest, Min: v.Addr.Addr(), MinPort: v.Addr.Port()},
-		})))
-		if v.Addr == seat.Addr { // nothing to translate
-			lead = applyGoto(a.Resubmit(p.to(tableServiceMixed)), p.to(tableServiceDirect))
-		}
-		add(tableServiceNAT, prioNormal, mine.Reg(regProvider, numbers[i]), lead)
-		if s.Affinity > 0 {
-			add(tableServiceSelect, prioEndpointPolicy, mine.Reg(regProvider, numbers[i]), goTo(p.to(tableServiceNAT)))
+			add(tableServiceSelect, prioSpecific, byNumber.Reg(regProvider, numbers[i]), goTo(p.to(tableServiceNAT)))
 		}
 	}
 
 	fresh := mine.CTState(trackedNew, trackedNew)
 	if len(open) == 0 {
 		refuse := goTo(p.to(tableReject))
-		if seat.Drop {
+		if f.Drop {
 			refuse = drop
 		}
 		add(tableServiceState, prioNormal, fresh, refuse)
 		return rows, nil
 	}
-	choose, more, group := chooser(p, seat, mine, open)
+	choose, more, group := chooser(p, f, byNumber, open)
 	rows = append(rows, more...)
 	if s.Affinity == 0 {
 		add(tableServiceState, prioNormal, fresh, choose)
 		return rows, group
 	}
-	add(tableServiceState, prioNormal, fresh, applyGoto(of.NewActions().Resubmit(p.to(tableServiceAffinity)), p.to(tableServiceSelect)))
+	add(tableServiceState, prioNormal, fresh, chooseAgain(p))
 	add(tableServiceSelect, prioNormal, mine, choose)
 	return rows, group
 }
@@ -114,9 +125,9 @@ func frontendRows(p *Pipeline, s Service, seat Frontend) (rows []row, groups []o
 // chooser spreads new connections over the providers. A select group does without
 // asking the switch's slow path for each connection; but it hashes the ports of TCP and
 // SCTP only, so connections of UDP draw a slot.
-func chooser(p *Pipeline, seat Frontend, mine of.Match, open []uint32) (do of.Instructions, rows []row, groups []of.Group) {
-	if seat.Proto != of.ProtoUDP && len(open) <= mostBuckets {
-		g := of.Group{ID: serviceGroup | seat.Number, Type: of.GroupTypeSelect}
+func chooser(p *Pipeline, f Frontend, mine of.Match, open []uint32) (do of.Instructions, rows []row, groups []of.Group) {
+	if f.Proto != of.ProtoUDP && len(open) <= mostBuckets {
+		g := of.Group{ID: serviceGroup | f.Number, Type: of.GroupTypeSelect}
 		for _, n := range open {
 			g.Buckets = g.Buckets.AddWeighted(100, of.NewActions().SetReg(regProvider, n).Resubmit(p.to(tableServiceNAT)))
 		}
@@ -135,17 +146,17 @@ func chooser(p *Pipeline, seat Frontend, mine of.Match, open []uint32) (do of.In
 	return applyGoto(draw, p.to(tableServiceSlot)), rows, nil
 }
 
-// serviceGroup is a bit that groups of floods do not have; a seat's number has neither
+// serviceGroup is a bit that groups of floods do not have; a frontend's number has neither
 // this one nor the one above.
 const serviceGroup = 1 << 30
 
-// MaxFrontend is the largest number of a seat.
+// MaxFrontend is the largest number of a f.
 const MaxFrontend = serviceGroup - 1
 
 // drawBasis makes the draw differ from other hashes over the same fields.
 const drawBasis = 0x5eaf
 
-// affinity learns which provider a client of a seat has got. The learned flow lives as
+// affinity learns which provider a client of a frontend has got. The learned flow lives as
 // long as new connections come.
 func affinity(p *Pipeline, ip ipFamily, d time.Duration) of.Learn {
 	service, provider := of.FieldReg(regService).All(), of.FieldReg(regProvider).All()
