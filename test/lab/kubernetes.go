@@ -197,6 +197,23 @@ func (l *Lab) markControlPlane(ctx context.Context) error {
 // clients that connect by way of a host (Host.Dial).
 func (l *Lab) KubeAdmin() (server, token string) { return "https://" + kubeMaster(), adminToken }
 
+// awaitNodes waits until every host is a node, and a ready one if the cluster has a network.
+// A kubelet serves before it has registered its node.
+func (l *Lab) awaitNodes(ctx context.Context) error {
+	for _, h := range l.hosts {
+		if _, err := l.Kubectl(ctx, "wait", "--for=create", "--timeout", l.cfg.Timeout.String(), "node/"+h.Name); err != nil {
+			return fmt.Errorf("wait for node %s: %w", h.Name, err)
+		}
+		if l.cfg.Bare {
+			continue
+		}
+		if _, err := l.Kubectl(ctx, "wait", "--for=condition=Ready", "--timeout", l.cfg.Timeout.String(), "node/"+h.Name); err != nil {
+			return fmt.Errorf("wait until node %s is ready: %w", h.Name, err)
+		}
+	}
+	return nil
+}
+
 // Kubectl runs kubectl on host1 as the cluster's administrator and returns what it
 // prints.
 func (l *Lab) Kubectl(ctx context.Context, args ...string) (string, error) {

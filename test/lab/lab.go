@@ -78,6 +78,11 @@ func Up(ctx context.Context, c Config) (*Lab, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	if c.Kubernetes {
+		if err := l.awaitNodes(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return l, nil
 }
 
