@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/contiv/netplugin/contivmodel"
-	"github.com/contiv/netplugin/netmaster/api"
+	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/utils/cliconf"
 )
 
@@ -20,7 +20,7 @@ func (d *defaultNetwork) flags() []cli.Flag {
 		return &cli.StringFlag{Name: name, Category: "network", Destination: to, Sources: env.Var(variable), Usage: usage}
 	}
 	return []cli.Flag{
-		flag("default-subnet", "DEFAULT_SUBNET", "IPv4 `subnet` of the network "+api.DefaultNetwork+", which a new cluster then has from the start", &d.subnet),
+		flag("default-subnet", "DEFAULT_SUBNET", "IPv4 `subnet` of the network "+daemon.DefaultNetwork+", which a new cluster then has from the start", &d.subnet),
 		flag("default-gateway", "DEFAULT_GATEWAY", "`address` of its gateway (default: the first of the subnet)", &d.gateway),
 		flag("default-subnet-v6", "DEFAULT_SUBNET_V6", "its IPv6 `subnet`", &d.subnet6),
 		flag("default-gateway-v6", "DEFAULT_GATEWAY_V6", "`address` of its IPv6 gateway (default: the first of the subnet)", &d.gateway6),
@@ -42,7 +42,7 @@ func (d *defaultNetwork) network(encap string) (*contivmodel.Network, error) {
 		return nil, err
 	}
 	n := &contivmodel.Network{
-		TenantName: "default", NetworkName: api.DefaultNetwork, Encap: encap, Subnet: d.subnet, Gateway: gateway,
+		TenantName: "default", NetworkName: daemon.DefaultNetwork, Encap: encap, Subnet: d.subnet, Gateway: gateway,
 	}
 	if d.subnet6 == "" && d.gateway6 == "" {
 		return n, nil

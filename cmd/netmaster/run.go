@@ -7,7 +7,6 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/contiv/netplugin/netmaster/api"
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/utils/cliconf"
@@ -17,8 +16,8 @@ import (
 )
 
 // docker says how the cluster has docker networks.
-func (o *options) docker() (api.Docker, error) {
-	d := api.Docker{Driver: o.name}
+func (o *options) docker() (daemon.Docker, error) {
+	d := daemon.Docker{Driver: o.name}
 	if o.docknetScope == "global" {
 		engine, err := dockerd.New(o.dockerSocket)
 		if err != nil {
@@ -60,7 +59,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	log.WithFields(logrus.Fields{
 		"version": build.Version, "commit": build.GitCommit, "address": o.internal, "store": o.store.Kind,
 	}).Info("netmaster starts")
-	controller := api.Config{
+	controller := daemon.LeaderConfig{
 		Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members, Grace: o.grace,
 		Docker: docker, DefaultNetwork: first,
 	}
@@ -71,7 +70,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		Listeners:     listeners,
 		Address:       o.internal,
 		OpenStore:     o.opener(log),
-		NewController: api.NewController(controller),
+		NewController: daemon.NewLeader(controller),
 		RPC:           rpc,
 		Members:       members,
 		Lease:         o.lease,

@@ -13,7 +13,7 @@ import (
 )
 
 // cluster routes the requests about hosts.
-func (h *handler) cluster(e *intent.Engine, members *cluster.Members) {
+func (h *Handler) cluster(e *intent.Engine, members *cluster.Members) {
 	h.router.Methods(http.MethodGet).Path(clusterapi.PathCluster[:len(clusterapi.PathCluster)-1] + slash).
 		HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			picture, err := describeCluster(r.Context(), e, members)

@@ -9,7 +9,7 @@ import (
 )
 
 // services routes the requests for the records of services.
-func (h *handler) services(e *intent.Engine) {
+func (h *Handler) services(e *intent.Engine) {
 	h.router.Methods(http.MethodGet).Path("/services" + slash).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.answer(w, r, e.Services(), nil)
 	})
@@ -20,7 +20,7 @@ func (h *handler) services(e *intent.Engine) {
 }
 
 // cleanup routes the requests to remove endpoints whose containers are gone.
-func (h *handler) cleanup(e *intent.Engine) {
+func (h *Handler) cleanup(e *intent.Engine) {
 	path := "/debug/epcleanup/tenant/{tenant:[^/]+}/{category:[^/]+}" + keyPart + slash
 	h.keyed(http.MethodDelete, path, func(_ http.ResponseWriter, r *http.Request, id string) (any, error) {
 		tenant, err := pathVar(r, "tenant")

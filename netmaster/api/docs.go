@@ -15,7 +15,7 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; con
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // docs routes requests for the page on which people read about the API.
-func (h *handler) docs() {
+func (h *Handler) docs() {
 	h.router.Methods(http.MethodGet).Path("/docs" + slash).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := openapi.Page()
 		if err != nil {

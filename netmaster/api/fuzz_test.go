@@ -9,8 +9,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/contiv/netplugin/netmaster/api"
 	"github.com/contiv/netplugin/netmaster/api/apitest"
+	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/netmaster/intent/intenttest"
 	"github.com/contiv/netplugin/objdb/memory"
 )
@@ -39,7 +39,7 @@ func FuzzRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	h, err := api.NewController(apitest.Config(log))(f.Context(), store, lead)
+	h, err := daemon.NewLeader(apitest.Config(log))(f.Context(), store, lead)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (m *metrics) observe(next http.Handler) http.Handler {
 }
 
 // Collect exports the numbers of the tenure.
-func (h *handler) Collect(out chan<- prometheus.Metric) {
+func (h *Handler) Collect(out chan<- prometheus.Metric) {
 	m := h.metrics
 	m.latency.Collect(out)
 	m.engine.Collect(out)

@@ -21,7 +21,7 @@ const (
 )
 
 // collection routes the requests for one kind of object.
-func (h *handler) collection(c intent.Collection) {
+func (h *Handler) collection(c intent.Collection) {
 	list, one := objectRoot+c.Name()+slash, objectRoot+c.Name()+keyPart+slash
 	h.router.Methods(http.MethodGet).Path(list).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.answer(w, r, c.List(), nil)
@@ -52,7 +52,7 @@ func (h *handler) collection(c intent.Collection) {
 
 // stamp notes in an answer what a host must have applied to be up to date with it. Later
 // changes of others may be included: whoever waits for them waits a little longer.
-func (h *handler) stamp(w http.ResponseWriter, err error) {
+func (h *Handler) stamp(w http.ResponseWriter, err error) {
 	if err != nil {
 		return
 	}
@@ -62,7 +62,7 @@ func (h *handler) stamp(w http.ResponseWriter, err error) {
 }
 
 // endpoints routes the inspection of endpoints, which are no objects of their own.
-func (h *handler) endpoints(e *intent.Engine) {
+func (h *Handler) endpoints(e *intent.Engine) {
 	path := inspectRoot + contivmodel.EndpointCollection + keyPart + slash
 	h.keyed(http.MethodGet, path, func(_ http.ResponseWriter, r *http.Request, search string) (any, error) {
 		return e.InspectEndpoint(r.Context(), search)
@@ -70,7 +70,7 @@ func (h *handler) endpoints(e *intent.Engine) {
 }
 
 // document routes requests for the description of the object model.
-func (h *handler) document() {
+func (h *Handler) document() {
 	h.router.Methods(http.MethodGet).Path(objectRoot + "openapi.json").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := openapi.JSON()
 		h.answer(w, r, json.RawMessage(text), err)
@@ -78,7 +78,7 @@ func (h *handler) document() {
 }
 
 // keyed routes requests that name an object.
-func (h *handler) keyed(method, path string, do func(w http.ResponseWriter, r *http.Request, key string) (any, error)) {
+func (h *Handler) keyed(method, path string, do func(w http.ResponseWriter, r *http.Request, key string) (any, error)) {
 	h.router.Methods(method).Path(path).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key, err := pathVar(r, "key")
 		if err == nil && len(key) > maxKey {

@@ -11,7 +11,7 @@ import (
 )
 
 // plugin routes the calls agents make for container runtimes.
-func (h *handler) plugin(e *intent.Engine) {
+func (h *Handler) plugin(e *intent.Engine) {
 	call(h, masterapi.PathAllocAddress, func(ctx context.Context, req masterapi.AllocAddressRequest) (any, int64, error) {
 		resp, err := e.AllocAddress(ctx, req)
 		return resp, 0, err
@@ -39,7 +39,7 @@ func (h *handler) plugin(e *intent.Engine) {
 // call routes one call. Its content type must be exactly application/json: to
 // anything else the path does not exist. A revision, if there is one, goes into the
 // answer's header.
-func call[Req any](h *handler, path string, do func(context.Context, Req) (any, int64, error)) {
+func call[Req any](h *Handler, path string, do func(context.Context, Req) (any, int64, error)) {
 	h.router.Methods(http.MethodPost).Path(path).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Content-Type") != "application/json" {
 			http.NotFound(w, r)

@@ -10,7 +10,7 @@ import (
 )
 
 // trace routes the question what becomes of a packet.
-func (h *handler) trace(e *intent.Engine) {
+func (h *Handler) trace(e *intent.Engine) {
 	h.router.Methods(http.MethodGet).Path(traceapi.PathMaster[:len(traceapi.PathMaster)-1] + slash).
 		HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			query, err := traceQuery(r)

@@ -58,6 +58,8 @@ func (s *stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, s.name)
 }
 
+func (s *stub) Wait() {}
+
 func (s *stub) write(ctx context.Context, key string) error {
 	_, err := s.store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{s.lead.Fence()}, Then: []objdb.Op{objdb.Put("/written"+key, []byte(s.name))}})
 	return err

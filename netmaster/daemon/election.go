@@ -3,8 +3,8 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/contiv/netplugin/objdb"
@@ -43,14 +43,16 @@ func (d *Daemon) elect(ctx context.Context, store objdb.Store, me presence) {
 // lead is one tenure. It returns an error if there was nothing to lead with.
 func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leadership, me presence) error {
 	tenure, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	defer cancel()
-	go func() {
+	watching.Go(func() {
 		select {
 		case <-lead.Lost():
 			cancel()
 		case <-tenure.Done():
 		}
-	}()
+	})
 	began := time.Now()
 	d.log.WithField("tenure", lead.Fence().Revision).Info("leading: loading the model")
 	d.seat.change(func(v *view) {
@@ -78,6 +80,10 @@ func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leaders
 		}
 	})
 	me.setRole(objdb.RoleFollower)
+	cancel()
+	if controller != nil {
+		watching.Go(controller.Wait)
+	}
 	bye, done := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer done()
 	if e := lead.Resign(bye); e != nil && !lost {
@@ -96,7 +102,7 @@ func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leaders
 
 // newController shields the daemon from a controller that panics over what it finds in
 // the store.
-func (d *Daemon) newController(ctx context.Context, store objdb.Store, lead objdb.Leadership) (c http.Handler, err error) {
+func (d *Daemon) newController(ctx context.Context, store objdb.Store, lead objdb.Leadership) (c Controller, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			d.log.WithField("stack", string(debug.Stack())).Error("panic while loading the model")

@@ -12,8 +12,8 @@ import (
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/contivmodel/client"
-	"github.com/contiv/netplugin/netmaster/api"
 	"github.com/contiv/netplugin/netmaster/api/apitest"
+	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/netmaster/docknet"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
@@ -95,7 +95,7 @@ func start(t *testing.T, mode string, shared bool) *cluster {
 	t.Helper()
 	c := &cluster{t: t, store: memory.New(), engine: newEngine()}
 	cfg := apitest.Config(apitest.Log(t))
-	cfg.ClusterMode, cfg.Docker = mode, api.Docker{Driver: "netplugin"}
+	cfg.ClusterMode, cfg.Docker = mode, daemon.Docker{Driver: "netplugin"}
 	if shared {
 		cfg.Docker.Shared = c.engine
 	}

@@ -53,6 +53,12 @@ func (h Hosts) Settle(ctx context.Context, p state.NetworkRef) error {
 	return nil
 }
 
+// Run does nothing: agents create the docker networks.
+func (Hosts) Run(context.Context) {}
+
+// Keep does nothing: Release has not removed anything.
+func (Hosts) Keep(state.NetworkRef) {}
+
 // Release does nothing: agents remove the docker network when its place is gone.
 func (Hosts) Release(context.Context, state.NetworkRef) error { return nil }
 

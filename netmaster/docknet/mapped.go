@@ -14,6 +14,12 @@ import (
 // swarm users make docker networks, and the agent of a manager notes what they stand for.
 type Mapped struct{ Store objdb.Store }
 
+// Run does nothing: users create the docker networks.
+func (Mapped) Run(context.Context) {}
+
+// Keep does nothing: Release does not remove anything.
+func (Mapped) Keep(state.NetworkRef) {}
+
 // Settle does nothing.
 func (Mapped) Settle(context.Context, state.NetworkRef) error { return nil }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/reconcile"
 )
 
 // Collection serves the objects of one kind, whatever the kind. Errors are ready to
@@ -72,7 +73,26 @@ func (c *collection[T, O]) Put(ctx context.Context, key string, body []byte) (an
 	if err != nil {
 		return nil, err
 	}
-	return c.store(ctx, obj)
+	change := reconcile.Change{Type: c.rows.kind.Type, Key: key, Op: reconcile.Update}
+	if !c.exists(key) {
+		change.Op = reconcile.Create
+	}
+	var stored *T
+	err = reconcile.Do(ctx, c.e.loops, change, func(ctx context.Context) (err error) {
+		stored, err = c.store(ctx, obj)
+		return err
+	}, func(ctx context.Context) error { return c.remove(ctx, key) })
+	if err != nil {
+		return nil, err
+	}
+	return stored, nil
+}
+
+func (c *collection[T, O]) exists(key string) bool {
+	c.e.model.mu.RLock()
+	defer c.e.model.mu.RUnlock()
+	_, ok := c.rows.base[key]
+	return ok
 }
 
 // store creates or updates with an object that has been checked.
@@ -91,6 +111,11 @@ func (c *collection[T, O]) store(ctx context.Context, obj *T) (*T, error) {
 }
 
 func (c *collection[T, O]) Delete(ctx context.Context, key string) error {
+	change := reconcile.Change{Type: c.rows.kind.Type, Key: key, Op: reconcile.Delete}
+	return reconcile.Do(ctx, c.e.loops, change, func(ctx context.Context) error { return c.remove(ctx, key) }, nil)
+}
+
+func (c *collection[T, O]) remove(ctx context.Context, key string) error {
 	_, err := submit[string](ctx, c.e.writer, true, func(x *tx) (reply, error) {
 		obj, ok := c.rows.get(key)
 		if !ok {

@@ -13,6 +13,7 @@ import (
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/netmaster/agents"
 	"github.com/contiv/netplugin/netmaster/cluster"
+	"github.com/contiv/netplugin/netmaster/reconcile"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
@@ -36,6 +37,9 @@ type Config struct {
 	// Nodes tells of the cluster of Kubernetes that hosts are in; nil when there is none.
 	// A host that is away and whose Node is gone gets no grace.
 	Nodes Nodes
+	// Loops makes what keeps things outside the store as the objects say; nil: nothing.
+	// The Engine runs them.
+	Loops func(*Engine) []reconcile.Loop
 }
 
 // Nodes tells which Nodes of Kubernetes there are.
@@ -53,6 +57,7 @@ type Engine struct {
 	model  *model
 	writer *writer
 	agents *agents.Client
+	loops  []reconcile.Loop
 
 	absences absences
 	done     chan struct{} // closed when everything that New has started has ended
@@ -92,22 +97,31 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 		queue: make(chan *request, queueLength), stopped: make(chan struct{}),
 	}
 	e.writer.metrics = newMetrics(func() int { return len(e.writer.queue) })
-	go e.writer.run(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { e.writer.run(ctx) })
 	if err := e.prepare(ctx); err != nil {
+		stop()
+		running.Wait()
 		return nil, err
 	}
+	if cfg.Loops != nil {
+		e.loops = cfg.Loops(e)
+	}
+	for _, l := range e.loops {
+		running.Go(func() { l.Run(ctx) })
+	}
+	running.Go(func() { e.keepHosts(ctx) })
+	running.Go(func() { e.sweepReserved(ctx) })
 	go func() {
 		defer close(e.done)
-		var wg sync.WaitGroup
-		wg.Go(func() { e.keepHosts(ctx) })
-		e.sweepReserved(ctx)
-		wg.Wait()
-		<-e.writer.stopped
+		defer stop()
+		running.Wait()
 	}()
 	return e, nil
 }
 
-// Done is closed when the writer has stopped: the tenure is over, or has been given up.
+// Done is closed when everything that New has started has ended: the term is over.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
 // Written returns the store revisions of the last change of the state that agents

@@ -10,27 +10,27 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/contiv/netplugin/netmaster/api"
+	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/netmaster/events"
 	"github.com/contiv/netplugin/netmaster/intent/intenttest"
 	"github.com/contiv/netplugin/objdb"
 )
 
 // Config is what tests start a netmaster with unless they say otherwise.
-func Config(log logrus.FieldLogger) api.Config {
-	return api.Config{Log: log, ClusterMode: "test", FwdMode: "routing", Infra: "default"}
+func Config(log logrus.FieldLogger) daemon.LeaderConfig {
+	return daemon.LeaderConfig{Log: log, ClusterMode: "test", FwdMode: "routing", Infra: "default"}
 }
 
 // Start leads over store and serves the API on a loopback address until the test
 // ends. It returns the base URL.
-func Start(t testing.TB, store objdb.Store, cfg api.Config) string {
+func Start(t testing.TB, store objdb.Store, cfg daemon.LeaderConfig) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	lead, err := intenttest.Lead(ctx, store)
 	if err != nil {
 		t.Fatalf("take the lock: %v", err)
 	}
-	c, err := api.NewController(cfg)(ctx, store, lead)
+	c, err := daemon.NewLeader(cfg)(ctx, store, lead)
 	if err != nil {
 		t.Fatalf("start the controller: %v", err)
 	}
@@ -52,6 +52,7 @@ func Start(t testing.TB, store objdb.Store, cfg api.Config) string {
 	}))
 	t.Cleanup(func() {
 		cancel()
+		c.Wait()
 		<-watched
 		s.Close()
 	})

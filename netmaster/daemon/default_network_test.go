@@ -1,12 +1,12 @@
-package api_test
+package daemon_test
 
 import (
 	"testing"
 
 	"github.com/contiv/netplugin/contivmodel"
-	"github.com/contiv/netplugin/contivmodel/client"
-	"github.com/contiv/netplugin/netmaster/api"
+	rest "github.com/contiv/netplugin/contivmodel/client"
 	"github.com/contiv/netplugin/netmaster/api/apitest"
+	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 )
@@ -30,30 +30,30 @@ func TestDefaultNetwork(t *testing.T) {
 				first := connect(t, store, cfg)
 				for _, kind := range c.before {
 					n := &contivmodel.Network{TenantName: "default", NetworkName: "n-" + kind, NwType: kind, Encap: "vxlan", Subnet: "20.9.0.0/24", Gateway: "20.9.0.1"}
-					if _, err := client.Put(t.Context(), first, contivmodel.NetworkKind(), n); err != nil {
+					if _, err := rest.Put(t.Context(), first, contivmodel.NetworkKind(), n); err != nil {
 						t.Fatal(err)
 					}
 				}
 			})
 			cfg.DefaultNetwork = &contivmodel.Network{
-				TenantName: "default", NetworkName: api.DefaultNetwork, Encap: "vxlan", Subnet: "20.1.0.0/16", Gateway: "20.1.0.1",
+				TenantName: "default", NetworkName: daemon.DefaultNetwork, Encap: "vxlan", Subnet: "20.1.0.0/16", Gateway: "20.1.0.1",
 				IPv6Subnet: "fd00:20::/64", IPv6Gateway: "fd00:20::1",
 			}
 			later := connect(t, store, cfg)
-			all, err := client.List(t.Context(), later, contivmodel.NetworkKind())
+			all, err := rest.List(t.Context(), later, contivmodel.NetworkKind())
 			if err != nil || len(all) != c.want {
 				t.Fatalf("%d networks, %v; expected %d", len(all), err, c.want)
 			}
-			if c.before == nil && (all[0].NetworkName != api.DefaultNetwork || all[0].Subnet != "20.1.0.0/16" || all[0].IPv6Gateway != "fd00:20::1") {
+			if c.before == nil && (all[0].NetworkName != daemon.DefaultNetwork || all[0].Subnet != "20.1.0.0/16" || all[0].IPv6Gateway != "fd00:20::1") {
 				t.Errorf("%+v", all[0])
 			}
 		})
 	}
 }
 
-func connect(t *testing.T, store objdb.Store, cfg api.Config) *client.Client {
+func connect(t *testing.T, store objdb.Store, cfg daemon.LeaderConfig) *rest.Client {
 	t.Helper()
-	c, err := client.New(client.Config{URLs: []string{apitest.Start(t, store, cfg)}})
+	c, err := rest.New(rest.Config{URLs: []string{apitest.Start(t, store, cfg)}})
 	if err != nil {
 		t.Fatal(err)
 	}
