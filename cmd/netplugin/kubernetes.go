@@ -111,15 +111,15 @@ func (o *kubeOptions) validate() error {
 // runsCNI reports whether CNI runtimes are served.
 func (o *options) runsCNI() bool { return o.network.Mode == "kubernetes" || o.network.Mode == "test" }
 
-// guards reports whether pods are held to network policies.
-func (o *options) guards() bool { return o.network.Mode == "kubernetes" }
+// endpointPolicies reports whether pods are subject to network policies.
+func (o *options) endpointPolicies() bool { return o.network.Mode == "kubernetes" }
 
 // sources are those that an API server's lists are, besides the store.
 func (o *options) sources(apiServer string) (out []drivers.Source) {
 	if apiServer == "" {
 		return nil
 	}
-	if o.guards() {
+	if o.endpointPolicies() {
 		out = append(out, drivers.SourcePolicies)
 	}
 	if o.kube.proxy != proxyOff {
@@ -179,7 +179,7 @@ func (o *options) kubernetes(driver k8spolicy.Driver, log *logrus.Logger) (*kube
 	if err != nil {
 		return nil, err
 	}
-	if o.guards() {
+	if o.endpointPolicies() {
 		k.policies = k8spolicy.New(k8spolicy.Config{
 			Pods: client.Pods(), Namespaces: client.Namespaces(), NetworkPolicies: client.NetworkPolicies(),
 			Driver: driver, StartWithout: o.kube.unknown == unknownOpen, Log: log.WithField("part", "policies"),
@@ -228,8 +228,8 @@ func (k *kubernetes) living() func(context.Context) (map[string]bool, error) {
 	return k.pods
 }
 
-// guards holds pods to network policies; nil without an API server.
-func (k *kubernetes) guards() attachment.EndpointPolicies {
+// endpointPolicies are those made of network policies; nil without an API server.
+func (k *kubernetes) endpointPolicies() attachment.EndpointPolicies {
 	if k == nil || k.policies == nil {
 		return nil
 	}

@@ -5,15 +5,11 @@ import (
 	"maps"
 	"net/netip"
 	"runtime/debug"
-	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/contiv/netplugin/drivers/ovsd"
 	"github.com/contiv/netplugin/mgmtfn/attachment"
 	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/mgmtfn/k8splugin"
@@ -21,10 +17,7 @@ import (
 	"github.com/contiv/netplugin/netplugin/cluster"
 	"github.com/contiv/netplugin/netplugin/infra"
 	"github.com/contiv/netplugin/netplugin/inspect"
-	"github.com/contiv/netplugin/objdb"
-	"github.com/contiv/netplugin/objdb/open"
 	"github.com/contiv/netplugin/state/clusterapi"
-	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/footprint"
 	"github.com/contiv/netplugin/utils/version"
 )
@@ -33,157 +26,118 @@ import (
 func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	// The agent's memory is one map of flows and small garbage: collect it early.
 	debug.SetGCPercent(30)
-	store, err := open.Store(o.store)
+	d, err := newDaemon(o, log)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	names, err := o.names.server(o.network.Mode, log.WithField("part", "dns"))
-	if err != nil {
-		return err
-	}
-	apiServer, err := o.apiServer()
-	if err != nil {
-		return err
-	}
-	reach, err := o.containerReach(apiServer)
-	if err != nil {
-		return err
-	}
-	ovs := ovsd.Config{
-		ControlPorts: reach.closed, TunnelPorts: reach.tunnels, Sources: o.sources(apiServer),
-		HostLabel: o.host, OVSDB: o.ovsdb, Datapath: o.datapath, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, VXLANPort: uint16(o.vxlanPort),
-		ConnectionRate: uint32(o.connectionRate), ConnectionLimit: uint32(o.connectionLimit),
-		Uplinks: o.uplinks, Takeover: o.takeover, AllowSpoofing: o.allowSpoofing, EndpointPolicies: o.guards(), Log: log.WithField("part", "ovs"),
-	}
-	if names != nil {
-		ovs.NameServer, ovs.DNSRate = names, uint32(o.names.rate)
-	}
-	driver, err := ovsd.New(ovs)
-	if err != nil {
-		return err
-	}
-	kube, err := o.kubernetes(driver, log)
-	if err != nil {
-		return err
-	}
-	ag := agent.New(agent.Config{
-		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode, MTU: ovsd.TunnelMTU(o.vtepIP),
-		Store: store, Driver: driver, Log: log.WithField("part", "agent"),
-		OnBatch: func(b objdb.Batch) {
-			if names != nil {
-				names.Apply(b)
-			}
-			kube.Apply(b)
-		},
-		Addresses: localAddresses, OnHosts: hostsTo(driver, o.host),
-	})
-	master := cluster.NewMaster()
-
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	metrics.MustRegister(driver.Collector(), ag.Collector())
-	var inspectNames func() any
-	if names != nil {
-		metrics.MustRegister(names.Collectors()...)
-		inspectNames = names.Inspect
-	}
-	checks := map[string]func() error{
-		"store": func() error {
-			soon, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			return store.Health(soon)
-		},
-		"agent":  ag.Ready,
-		"switch": driver.Ready,
-		"host":   driver.HostReady,
-		"netmaster": func() error {
-			if master.Leader() == "" {
-				return errs.New(errs.Unavailable, "no netmaster is the leader; is one running?")
-			}
-			return nil
-		},
-	}
-
-	kube.check(checks)
-
-	// A report is made at every change; the store is not asked as often.
-	seldom := maps.Clone(checks)
-	seldom["store"] = remembered(checks["store"], 5*time.Second)
-	me := cluster.Host{Label: o.host, CtrlIP: o.ctrlIP, VTEP: o.vtepIP, VXLANPort: o.vxlanPort}
-	reporter := cluster.NewReporter(cluster.ReporterConfig{
-		Host: me, Version: version.Get().Version, Instance: time.Now().UnixNano(), Agent: ag, Driver: driver,
-		Health: func() []string { return complaints(seldom) }, Store: store, Log: log.WithField("part", "report"),
-	})
-	rpc := cluster.Handler(cluster.Answers{
-		Status:   reporter.Report,
-		Announce: func(_ context.Context, group int) (int, error) { return driver.Announce(uint32(group)), nil },
-	})
-
+	defer d.store.Close()
+	checks := d.checks(ctx)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return driver.Run(ctx) })
-	if names != nil {
-		g.Go(func() error { return names.Run(ctx) })
-	}
-	g.Go(func() error { return ag.Run(ctx) })
-	g.Go(func() error { return followAddresses(ctx, ag, log) })
-	g.Go(func() error {
-		reach.learn(ctx, store, driver)
-		return nil
-	})
-	g.Go(func() error {
-		shrink(ctx, ag, log)
-		return nil
-	})
-	g.Go(func() error { return ended(ctx, master.Follow(ctx, store)) })
-	g.Go(func() error {
-		return ended(ctx, infra.Keep(ctx, o.host, ag, master, log.WithField("part", "infra")))
-	})
-	g.Go(func() error {
-		return ended(ctx, cluster.Register(ctx, store, me, log))
-	})
-	g.Go(func() error { return ended(ctx, reporter.Run(ctx)) })
-	for _, port := range []uint16{clusterapi.AgentVXLANPort, clusterapi.AgentVLANPort} {
-		address := netip.AddrPortFrom(o.ctrlIP, port).String()
-		g.Go(func() error { return inspect.Serve(ctx, address, rpc) })
-	}
-	g.Go(func() error {
-		return inspect.Serve(ctx, o.restAddress, inspect.Handler(inspect.Sources{
-			Driver: driver.Inspect, Names: inspectNames, Agent: func() any { return ag.Status() },
-			Reclaim: inspect.Reclaim(driver), Services: driver.ServiceCounts, Rules: driver.RuleHits, Trace: driver.Trace, Checks: checks, Notes: driver.Notes, Metrics: metrics,
-			BGP: func(ctx context.Context) (any, error) { return driver.InspectBGP(ctx) },
-		}))
-	})
-	if kube != nil {
-		g.Go(func() error { return kube.Run(ctx) })
-		g.Go(func() error { return ended(ctx, kube.confirmNode(ctx, ag)) })
-	}
-	if o.runsCNI() || o.runsMesos() {
-		attacher := attachment.New(attachment.Config{
-			HostLabel: o.host, Master: master, Agent: ag, Ports: driver, NetworkOf: kube.networkOf(), Pods: kube.living(), EndpointPolicies: kube.guards(),
-			Notes: cni.NotesDir(o.cniSocket), Patience: deletePatience, Log: log.WithField("part", "cni"),
-		})
-		g.Go(func() error { return ended(ctx, attacher.Run(ctx)) })
-		if o.runsCNI() {
-			g.Go(func() error { return k8splugin.NewServer(attacher).Run(ctx, o.cniSocket) })
-		}
-		if o.runsMesos() {
-			g.Go(func() error { return o.serveMesos(ctx, attacher, ag, log) })
-		}
-	}
-	if o.runsCNI() {
-		g.Go(func() error { return o.setUpNode(ctx, checks, log) })
-	} else {
-		docker, err := dockerServer(o, store, master, ag, driver, log)
-		if err != nil {
-			return err
-		}
-		g.Go(func() error { return docker.Run(ctx, o.docker.pluginSocket) })
+	d.runCore(ctx, g)
+	d.runCluster(ctx, g, checks)
+	d.runInspect(ctx, g, checks)
+	if err := d.runRuntimes(ctx, g, checks); err != nil {
+		g.Go(func() error { return err }) // which ends the others
 	}
 	log.WithFields(logrus.Fields{"host": o.host, "vtep": o.vtepIP, "ctrl": o.ctrlIP, "mode": o.network.Mode}).Info("netplugin started")
 	err = g.Wait()
 	log.Info("netplugin stopped; containers, ports and flows stay")
 	return err
+}
+
+// runCore runs the way from the store to the switch.
+func (d *daemon) runCore(ctx context.Context, g *errgroup.Group) {
+	g.Go(func() error { return d.driver.Run(ctx) })
+	if d.names != nil {
+		g.Go(func() error { return d.names.Run(ctx) })
+	}
+	g.Go(func() error { return d.agent.Run(ctx) })
+	g.Go(func() error { return followAddresses(ctx, d.agent, d.log) })
+	g.Go(func() error {
+		d.reach.learn(ctx, d.store, d.driver)
+		return nil
+	})
+	g.Go(func() error {
+		shrink(ctx, d.agent, d.log)
+		return nil
+	})
+}
+
+// runCluster runs what connects this host with the others: the leader, the host's own
+// registration and reports, requests of netmaster.
+func (d *daemon) runCluster(ctx context.Context, g *errgroup.Group, checks map[string]func() error) {
+	// A report is made at every change; the store is not asked as often.
+	seldom := maps.Clone(checks)
+	seldom["store"] = remembered(checks["store"], 5*time.Second)
+	me := cluster.Host{Label: d.o.host, CtrlIP: d.o.ctrlIP, VTEP: d.o.vtepIP, VXLANPort: d.o.vxlanPort}
+	reporter := cluster.NewReporter(cluster.ReporterConfig{
+		Host: me, Version: version.Get().Version, Instance: time.Now().UnixNano(), Agent: d.agent, Driver: d.driver,
+		Health: func() []string { return complaints(seldom) }, Store: d.store, Log: d.log.WithField("part", "report"),
+	})
+	rpc := cluster.Handler(cluster.Answers{
+		Status:   reporter.Report,
+		Announce: func(_ context.Context, group int) (int, error) { return d.driver.Announce(uint32(group)), nil },
+	})
+	g.Go(func() error { return ended(ctx, d.master.Follow(ctx, d.store)) })
+	g.Go(func() error {
+		return ended(ctx, infra.Keep(ctx, d.o.host, d.agent, d.master, d.log.WithField("part", "infra")))
+	})
+	g.Go(func() error { return ended(ctx, cluster.Register(ctx, d.store, me, d.log)) })
+	g.Go(func() error { return ended(ctx, reporter.Run(ctx)) })
+	for _, port := range []uint16{clusterapi.AgentVXLANPort, clusterapi.AgentVLANPort} {
+		address := netip.AddrPortFrom(d.o.ctrlIP, port).String()
+		g.Go(func() error { return inspect.Serve(ctx, address, rpc) })
+	}
+}
+
+// runInspect serves the state of the agent, its health and its metrics.
+func (d *daemon) runInspect(ctx context.Context, g *errgroup.Group, checks map[string]func() error) {
+	sources := inspect.Sources{
+		Driver: d.driver.Inspect, Agent: func() any { return d.agent.Status() },
+		Reclaim: inspect.Reclaim(d.driver), Services: d.driver.ServiceCounts, Rules: d.driver.RuleHits, Trace: d.driver.Trace,
+		Checks: checks, Notes: d.driver.Notes, Metrics: d.metrics(),
+		BGP: func(ctx context.Context) (any, error) { return d.driver.InspectBGP(ctx) },
+	}
+	if d.names != nil {
+		sources.Names = d.names.Inspect
+	}
+	g.Go(func() error { return inspect.Serve(ctx, d.o.restAddress, inspect.Handler(sources)) })
+}
+
+// runRuntimes serves the container runtimes of the mode.
+func (d *daemon) runRuntimes(ctx context.Context, g *errgroup.Group, checks map[string]func() error) error {
+	if d.kube != nil {
+		g.Go(func() error { return d.kube.Run(ctx) })
+		g.Go(func() error { return ended(ctx, d.kube.confirmNode(ctx, d.agent)) })
+	}
+	if d.o.runsCNI() || d.o.runsMesos() {
+		d.runAttacher(ctx, g)
+	}
+	if d.o.runsCNI() {
+		g.Go(func() error { return d.o.setUpNode(ctx, checks, d.log) })
+		return nil
+	}
+	docker, err := dockerServer(d.o, d.store, d.master, d.agent, d.driver, d.log)
+	if err != nil {
+		return err
+	}
+	g.Go(func() error { return docker.Run(ctx, d.o.docker.pluginSocket) })
+	return nil
+}
+
+// runAttacher serves CNI runtimes.
+func (d *daemon) runAttacher(ctx context.Context, g *errgroup.Group) {
+	attacher := attachment.New(attachment.Config{
+		HostLabel: d.o.host, Master: d.master, Agent: d.agent, Ports: d.driver, NetworkOf: d.kube.networkOf(), Pods: d.kube.living(), EndpointPolicies: d.kube.endpointPolicies(),
+		Notes: cni.NotesDir(d.o.cniSocket), Patience: deletePatience, Log: d.log.WithField("part", "cni"),
+	})
+	g.Go(func() error { return ended(ctx, attacher.Run(ctx)) })
+	if d.o.runsCNI() {
+		g.Go(func() error { return k8splugin.NewServer(attacher).Run(ctx, d.o.cniSocket) })
+	}
+	if d.o.runsMesos() {
+		g.Go(func() error { return d.o.serveMesos(ctx, attacher, d.agent, d.log) })
+	}
 }
 
 // deletePatience is longer than a switch takes to restart, and shorter than a runtime waits
@@ -216,34 +170,6 @@ func shrink(ctx context.Context, ag *agent.Agent, log logrus.FieldLogger) {
 			return
 		case <-changed:
 		}
-	}
-}
-
-// complaints lists what does not hold.
-func complaints(checks map[string]func() error) []string {
-	var out []string
-	for name, check := range checks {
-		if err := check(); err != nil {
-			out = append(out, name+": "+err.Error())
-		}
-	}
-	return out
-}
-
-// remembered makes a check that is carried out once in a while only.
-func remembered(check func() error, age time.Duration) func() error {
-	var (
-		mu   sync.Mutex
-		at   time.Time
-		last error
-	)
-	return func() error {
-		mu.Lock()
-		defer mu.Unlock()
-		if at.IsZero() || time.Since(at) >= age {
-			last, at = check(), time.Now()
-		}
-		return last
 	}
 }
 
