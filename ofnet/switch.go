@@ -13,6 +13,7 @@ import (
 
 	of "github.com/contiv/netplugin/libopenflow"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 	"github.com/contiv/netplugin/utils/signal"
 )
 
@@ -157,8 +158,7 @@ func (s *Switch) wake() {
 
 // Run keeps the bridge until ctx ends; the flows stay.
 func (s *Switch) Run(ctx context.Context) error {
-	const slowest = 500 * time.Millisecond // a restarted switch must not wait long
-	wait := 20 * time.Millisecond
+	again := retry.New(20*time.Millisecond, 500*time.Millisecond) // a restarted switch must not wait long
 	log := s.cfg.Log.WithField("bridge", s.cfg.Name)
 	for ctx.Err() == nil {
 		synced, err := s.serve(ctx, log)
@@ -174,16 +174,12 @@ func (s *Switch) Run(ctx context.Context) error {
 			continue
 		}
 		if synced {
-			wait = 20 * time.Millisecond
+			again.Reset()
 		}
 		if synced || !said {
 			log.WithError(err).Warn("no OpenFlow channel; is ovs-vswitchd running? retrying")
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-		wait = min(2*wait, slowest)
+		again.Wait(ctx)
 	}
 	return ctx.Err()
 }

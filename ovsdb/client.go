@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 	"github.com/contiv/netplugin/utils/signal"
 )
 
@@ -64,8 +65,7 @@ func New(cfg Config) *Client {
 
 // Run connects and stays connected until ctx ends, which is the only way it returns.
 func (c *Client) Run(ctx context.Context) error {
-	const slowest = 2 * time.Second
-	wait := 50 * time.Millisecond
+	again := retry.New(50*time.Millisecond, 2*time.Second)
 	for ctx.Err() == nil {
 		wasSynced, err := c.runOnce(ctx)
 		c.mu.Lock()
@@ -81,13 +81,9 @@ func (c *Client) Run(ctx context.Context) error {
 			c.cfg.Log.WithError(err).WithField("target", c.cfg.Target).Warn("no connection to the Open vSwitch database; is ovsdb-server running? retrying")
 		}
 		if wasSynced {
-			wait = 50 * time.Millisecond
+			again.Reset()
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-		wait = min(wait*2, slowest)
+		again.Wait(ctx)
 	}
 	return ctx.Err()
 }

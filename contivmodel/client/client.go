@@ -25,6 +25,7 @@ import (
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // defaultTimeout bounds a request with all its tries.
@@ -175,7 +176,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.R
 			return nil, errs.Wrap(errs.Internal, fmt.Errorf("encode the request: %w", err))
 		}
 	}
-	r := repeater{method: method, path: path, until: time.Now().Add(c.patience)}
+	r := repeater{method: method, path: path, pauses: retry.New(shortestPause, longestPause), until: time.Now().Add(c.patience)}
 	if alloc, ok := body.(masterapi.AllocAddressRequest); ok {
 		r.named = alloc.Reservation != ""
 	}

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // Pace of repeating a request.
@@ -25,7 +25,7 @@ type repeater struct {
 	method, path string
 	named        bool // it asks for a reservation with a name
 	until        time.Time
-	pause        time.Duration
+	pauses       *retry.Backoff
 	served       bool // one try may have taken effect
 	lost         bool // the last one was sent, may not be repeated, and has no answer
 }
@@ -59,19 +59,8 @@ func (r *repeater) again(ctx context.Context, resp *http.Response, err error) bo
 	if !unavailable || ctx.Err() != nil {
 		return false
 	}
-	r.pause = min(max(2*r.pause, shortestPause), longestPause)
-	wait := r.pause/2 + rand.N(r.pause) // many clients wait for the same leader
-	if time.Now().Add(wait).After(r.until) {
-		return false
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	wait := r.pauses.Next()
+	return !time.Now().Add(wait).After(r.until) && retry.Pause(ctx, wait)
 }
 
 // settle is what the last answer means: what is not there to be deleted has been deleted, if

@@ -15,6 +15,7 @@ import (
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 const (
@@ -38,7 +39,7 @@ func (c *Client) Watch(ctx context.Context, kinds []string, take func(contivmode
 	if len(kinds) > 0 {
 		w.path += "?" + url.Values{"kind": {strings.Join(kinds, ",")}}.Encode()
 	}
-	pause := firstPause
+	again := retry.New(firstPause, longPause)
 	for ctx.Err() == nil {
 		told := w.told
 		err := w.once(ctx)
@@ -51,15 +52,9 @@ func (c *Client) Watch(ctx context.Context, kinds []string, take func(contivmode
 		case w.told == 0:
 			return err
 		case w.told > told:
-			pause = firstPause
+			again.Reset()
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		pause = min(2*pause, longPause)
+		again.Wait(ctx)
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"github.com/vishvananda/netlink"
+
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // Config says what a Keeper works with.
@@ -65,6 +67,9 @@ func (k *Keeper) Err() error {
 // flushed our rules or routes.
 const lookAgain = 10 * time.Second
 
+// How long to wait after a failure.
+const firstRetry, longestRetry = 200 * time.Millisecond, lookAgain / 2
+
 // Run works until ctx ends. What it has set up stays.
 func (k *Keeper) Run(ctx context.Context) error {
 	events := make(chan netlink.LinkUpdate, 64)
@@ -73,11 +78,14 @@ func (k *Keeper) Run(ctx context.Context) error {
 	if err := netlink.LinkSubscribe(events, stop); err != nil {
 		return fmt.Errorf("watch links: %w", err)
 	}
-	wait := lookAgain
+	again := retry.New(firstRetry, longestRetry)
 	for {
+		wait := lookAgain
 		plan, ok := k.cfg.Plan()
-		if ok {
-			wait = k.round(ctx, plan, wait)
+		if ok && k.round(ctx, plan) != nil {
+			wait = again.Next()
+		} else {
+			again.Reset()
 		}
 		timer := time.NewTimer(wait)
 		for relevant := false; !relevant; {
@@ -101,8 +109,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// round brings the plan about and says when to look again at the latest.
-func (k *Keeper) round(ctx context.Context, plan Plan, last time.Duration) time.Duration {
+// round brings the plan about.
+func (k *Keeper) round(ctx context.Context, plan Plan) error {
 	err := k.apply(ctx, plan)
 	k.mu.Lock()
 	// A link may be missing because it is just being made: say what lasts.
@@ -111,16 +119,13 @@ func (k *Keeper) round(ctx context.Context, plan Plan, last time.Duration) time.
 	k.mu.Unlock()
 	if err == nil {
 		k.said = ""
-		return lookAgain
+		return nil
 	}
 	if ctx.Err() == nil && lasts && k.said != err.Error() {
 		k.said = err.Error()
 		k.cfg.Log.WithError(err).Warn("the host's side of the container network is not as it should be; retrying")
 	}
-	if last >= lookAgain {
-		last = 100 * time.Millisecond
-	}
-	return min(2*last, lookAgain/2)
+	return err
 }
 
 // apply does as much of the plan as can be done.

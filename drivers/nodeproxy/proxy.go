@@ -12,6 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // Config says what a Proxy works with.
@@ -126,7 +127,7 @@ const (
 func (p *Proxy) Run(ctx context.Context) error {
 	node := &node{health: newHealth(p.cfg.Log), cfg: p.cfg, log: p.cfg.Log}
 	defer node.health.close()
-	retry := firstRetry
+	again := retry.New(firstRetry, lastRetry)
 	for {
 		wait := lookAgain
 		if all, ok := p.wanted(); ok {
@@ -136,10 +137,9 @@ func (p *Proxy) Run(ctx context.Context) error {
 			}
 			p.note(err)
 			if err != nil {
-				wait = retry
-				retry = min(2*retry, lastRetry)
+				wait = again.Next()
 			} else {
-				retry = firstRetry
+				again.Reset()
 			}
 		}
 		timer := time.NewTimer(wait)

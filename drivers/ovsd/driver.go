@@ -24,6 +24,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 	"github.com/contiv/netplugin/utils/signal"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -168,7 +169,7 @@ func (d *Driver) Run(ctx context.Context) error {
 
 // start brings bridges and ports about, again and again until it holds.
 func (d *Driver) start(ctx context.Context) error {
-	wait := 100 * time.Millisecond
+	again := retry.New(100*time.Millisecond, 5*time.Second)
 	for {
 		err := d.prepare(ctx)
 		if ctx.Err() != nil {
@@ -184,12 +185,9 @@ func (d *Driver) start(ctx context.Context) error {
 		if !said {
 			d.cfg.Log.WithError(err).Warn("the switch is not ready; retrying")
 		}
-		select {
-		case <-ctx.Done():
+		if !again.Wait(ctx) {
 			return ctx.Err()
-		case <-time.After(wait):
 		}
-		wait = min(2*wait, 5*time.Second)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 	"github.com/contiv/netplugin/utils/signal"
 )
 
@@ -189,8 +190,8 @@ func (d *directory) run(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { defer close(done); d.followShared(ctx) }()
 	defer func() { <-done }()
-	const slowest = 10 * time.Second
-	loaded, said, wait := false, false, time.Duration(0)
+	again := retry.New(500*time.Millisecond, 10*time.Second)
+	loaded, said := false, false
 	for {
 		var err error
 		if !loaded {
@@ -200,21 +201,22 @@ func (d *directory) run(ctx context.Context) error {
 		if err == nil {
 			err = d.write(ctx)
 		}
-		var retry <-chan time.Time
+		var due <-chan time.Time
 		if err != nil && ctx.Err() == nil {
 			if !said {
 				d.cfg.Log.WithError(err).Warn("cannot note docker networks in the store; retrying")
 			}
-			said, wait = true, min(wait+500*time.Millisecond, slowest)
-			retry = time.After(wait)
+			said = true
+			due = time.After(again.Next())
 		} else {
-			said, wait = false, 0
+			said = false
+			again.Reset()
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-d.kick:
-		case <-retry:
+		case <-due:
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // resync is how often everything is compared although nothing has been heard of.
@@ -41,8 +42,7 @@ func (l *engineLoop) run(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { defer close(done); l.watch(ctx) }()
 	defer func() { <-done }()
-	const slowest = 10 * time.Second
-	pause := time.Duration(0)
+	again := retry.New(250*time.Millisecond, 10*time.Second)
 	for ctx.Err() == nil {
 		t, _, known, changed := l.s.cfg.Agent.Topology()
 		next := resync
@@ -50,10 +50,9 @@ func (l *engineLoop) run(ctx context.Context) error {
 			l.s.given.found(l.s.cfg.Agent.LocalEndpoints())
 			var err error
 			if next, err = l.pass(ctx); err != nil {
-				pause = min(2*pause+250*time.Millisecond, slowest)
-				next = pause
+				next = again.Next()
 			} else {
-				pause = 0
+				again.Reset()
 			}
 		}
 		l.wait(ctx, t, known, changed, next)
@@ -125,11 +124,11 @@ func (l *engineLoop) answered(err error) {
 // watch wakes the loop when something happens in the Engine.
 func (l *engineLoop) watch(ctx context.Context) {
 	said := false
-	const slowest = time.Second
-	pause := 250 * time.Millisecond
+	again := retry.New(250*time.Millisecond, time.Second)
 	for ctx.Err() == nil {
 		err := l.s.cfg.Engine.Watch(ctx, func() {
-			said, pause = false, 250*time.Millisecond
+			said = false
+			again.Reset()
 			l.wake()
 		})
 		if ctx.Err() != nil {
@@ -142,12 +141,6 @@ func (l *engineLoop) watch(ctx context.Context) {
 			log.Warn("the events of the Docker Engine are not to be had; retrying")
 		}
 		said = true
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
-		pause = min(2*pause, slowest)
+		again.Wait(ctx)
 	}
 }

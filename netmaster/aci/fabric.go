@@ -17,6 +17,7 @@ import (
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 	"github.com/contiv/netplugin/utils/signal"
 )
 
@@ -102,29 +103,27 @@ func (f *Fabric) Run(ctx context.Context) {
 	defer close(f.stopped)
 	var announcing sync.WaitGroup
 	defer announcing.Wait()
-	pause := f.cfg.RetryMin
+	pauses := retry.New(f.cfg.RetryMin, f.cfg.RetryMax)
 	for f.recall(ctx) != nil {
-		if !wait(ctx, pause) {
+		if !pauses.Wait(ctx) {
 			return
 		}
-		pause = min(2*pause, f.cfg.RetryMax)
 	}
-	pause = f.cfg.RetryMin
+	pauses.Reset()
 	for ctx.Err() == nil {
 		changed := f.source.Changed()
 		again := f.pass(ctx, &announcing)
-		var retry <-chan time.Time
+		var due <-chan time.Time
 		if again {
-			retry = time.After(pause)
-			pause = min(2*pause, f.cfg.RetryMax)
+			due = time.After(pauses.Next())
 		} else {
-			pause = f.cfg.RetryMin
+			pauses.Reset()
 		}
 		select {
 		case <-ctx.Done():
 		case <-changed:
 		case <-f.kick:
-		case <-retry:
+		case <-due:
 		}
 	}
 }
@@ -247,7 +246,7 @@ func (f *Fabric) apply(ctx context.Context, c delta.Change[string, sent]) error 
 		} else if err != nil {
 			f.cfg.Log.WithField("appProfile", c.Key).WithError(err).Info("the former app profile was not taken down")
 		}
-		if !wait(ctx, f.cfg.AfterDelete) {
+		if !retry.Pause(ctx, f.cfg.AfterDelete) {
 			return context.Cause(ctx)
 		}
 	}
@@ -291,22 +290,10 @@ func (f *Fabric) commit(ctx context.Context, op objdb.Op) error {
 
 // announce gives the fabric time to build a profile before its endpoints speak up.
 func (f *Fabric) announce(ctx context.Context, groups []int) {
-	if !wait(ctx, f.cfg.AfterCreate) {
+	if !retry.Pause(ctx, f.cfg.AfterCreate) {
 		return
 	}
 	for _, g := range groups {
 		f.cfg.Announce(ctx, g)
-	}
-}
-
-// wait returns false when ctx ends first.
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // A leader that is killed leaves its lock to the lease. The lease is slow to end: the
@@ -83,7 +84,7 @@ func (d *Daemon) watchOver(ctx context.Context, store objdb.Store) {
 				endTenure(tenure, store, v.tenure)
 				<-tenure.Done() // known to be over as soon as the lock's watch says so
 			}
-			sleep(tenure, listenAgain)
+			retry.Pause(tenure, listenAgain)
 		}
 		over()
 	}
@@ -126,7 +127,7 @@ func hear(ctx context.Context, client *http.Client, leader string) bool {
 // refuses reports whether the leader's host refuses connections to it: nobody listens.
 func refuses(ctx context.Context, dialer *net.Dialer, leader string) bool {
 	for i := range refusals {
-		if i > 0 && !sleep(ctx, refusalGap) {
+		if i > 0 && !retry.Pause(ctx, refusalGap) {
 			return false
 		}
 		conn, err := dialer.DialContext(ctx, "tcp", leader)
@@ -147,7 +148,7 @@ func endTenure(ctx context.Context, store objdb.Store, tenure int64) {
 		try, cancel := context.WithTimeout(ctx, endWithin)
 		err := objdb.EndTenure(try, store, state.LeaderKey, tenure)
 		cancel()
-		if err == nil || !sleep(ctx, endAgain) {
+		if err == nil || !retry.Pause(ctx, endAgain) {
 			return
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // elect campaigns, leads, and campaigns again until ctx ends.
@@ -18,7 +19,7 @@ func (d *Daemon) elect(ctx context.Context, store objdb.Store, me presence) {
 	if err := objdb.BreakLock(ctx, store, state.LeaderKey, d.cfg.Address); err != nil && ctx.Err() == nil {
 		d.log.WithError(err).Warn("could not look for a lock of our previous life")
 	}
-	pause := time.Second
+	pauses := retry.New(time.Second, 10*time.Second)
 	for ctx.Err() == nil {
 		lead, err := objdb.Campaign(ctx, store, state.LeaderKey, d.cfg.Address, d.cfg.Lease)
 		if err == nil {
@@ -28,15 +29,14 @@ func (d *Daemon) elect(ctx context.Context, store objdb.Store, me presence) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			pause = time.Second
+			pauses.Reset()
 			continue
 		}
 		d.log.WithError(err).Error("cannot lead")
 		d.seat.change(func(v *view) { v.waiting = err.Error() })
 		// Another one may be luckier; do not be the first to try again.
-		sleep(ctx, pause)
+		pauses.Wait(ctx)
 		d.seat.change(func(v *view) { v.waiting = "" })
-		pause = min(2*pause, 10*time.Second)
 	}
 }
 

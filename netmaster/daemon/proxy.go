@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"time"
+
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // forwarder passes requests on to the leader, unchanged but for the hop header.
@@ -83,7 +85,7 @@ func (d *Daemon) giveUp(ctx context.Context, leader string, cancel context.Cance
 	for {
 		v := d.seat.view()
 		if v.leader != leader {
-			if sleep(ctx, replacedFor) {
+			if retry.Pause(ctx, replacedFor) {
 				cancel(errReplaced)
 			}
 			return

@@ -6,6 +6,7 @@ import (
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 
 // openStore opens the store, however long it takes.
 func (d *Daemon) openStore(ctx context.Context) (objdb.Store, error) {
-	pause := 500 * time.Millisecond
+	pauses := retry.New(500*time.Millisecond, 5*time.Second)
 	for {
 		late := time.AfterFunc(patience, func() {
 			d.setStoreErr("it is still starting, or waiting for the other members")
@@ -34,10 +35,9 @@ func (d *Daemon) openStore(ctx context.Context) (objdb.Store, error) {
 			return nil, err
 		}
 		d.setStoreErr(err.Error())
-		if !sleep(ctx, pause) {
+		if !pauses.Wait(ctx) {
 			return nil, ctx.Err()
 		}
-		pause = min(2*pause, 5*time.Second)
 	}
 }
 
@@ -46,7 +46,7 @@ func (d *Daemon) openStore(ctx context.Context) (objdb.Store, error) {
 func (d *Daemon) watchHealth(ctx context.Context, store objdb.Store) {
 	for {
 		d.checkStore(ctx, store)
-		if !sleep(ctx, healthEvery) {
+		if !retry.Pause(ctx, healthEvery) {
 			return
 		}
 	}
@@ -86,16 +86,4 @@ func (d *Daemon) storeState() (objdb.Store, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.store, d.storeErr
-}
-
-// sleep waits for d, and returns false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

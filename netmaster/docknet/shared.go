@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 	"github.com/contiv/netplugin/utils/signal"
 )
 
@@ -80,21 +81,20 @@ func New(cfg Config, source Source) *Shared {
 
 // Run drives the Engine until ctx ends.
 func (s *Shared) Run(ctx context.Context) {
-	pause := s.cfg.RetryMin
+	pauses := retry.New(s.cfg.RetryMin, s.cfg.RetryMax)
 	for ctx.Err() == nil {
 		changed := s.source.Changed()
-		var retry <-chan time.Time
+		var due <-chan time.Time
 		if s.pass(ctx) {
-			pause = s.cfg.RetryMin
+			pauses.Reset()
 		} else {
-			retry = time.After(pause)
-			pause = min(2*pause, s.cfg.RetryMax)
+			due = time.After(pauses.Next())
 		}
 		select {
 		case <-ctx.Done():
 		case <-changed:
 		case <-s.kick:
-		case <-retry:
+		case <-due:
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // markKey is the commit mark: the number of the last transaction of the tenure that
@@ -97,7 +98,7 @@ func (c *committer) send(ctx context.Context, txn objdb.Txn) (int64, error) {
 	next := fmt.Appendf(nil, "%d/%d", c.lead.Fence().Revision, c.seq+1)
 	txn.If = slices.Concat([]objdb.Cmp{c.lead.Fence(), {Type: objdb.CmpValue, Key: markKey, Value: c.mark}}, txn.If)
 	txn.Then = append(slices.Clone(txn.Then), objdb.Put(markKey, next))
-	pause := c.pause
+	pauses := retry.New(c.pause, longPause)
 	for try := 1; ; try++ {
 		rev, err := c.try(ctx, txn, next)
 		switch kind := errs.KindOf(err); {
@@ -112,10 +113,9 @@ func (c *committer) send(ctx context.Context, txn objdb.Txn) (int64, error) {
 		case try == 1:
 			c.log.WithError(err).Warn("the store did not answer a write, repeating until it does")
 		}
-		timer := time.NewTimer(pause)
+		timer := time.NewTimer(pauses.Next())
 		select {
 		case <-timer.C:
-			pause = min(2*pause, longPause)
 		case <-ctx.Done():
 		case <-c.lead.Lost():
 		}

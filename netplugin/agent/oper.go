@@ -9,6 +9,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/delta"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // operWriter keeps the host's operational records in the store equal to what a
@@ -39,7 +40,7 @@ func (w *operWriter) wake() {
 
 func (w *operWriter) run(ctx context.Context) error {
 	loaded, said := false, false
-	wait := time.Duration(0)
+	again := retry.New(500*time.Millisecond, 10*time.Second)
 	for {
 		var err error
 		if !loaded {
@@ -53,7 +54,8 @@ func (w *operWriter) run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err == nil {
-			wait, said = 0, false
+			said = false
+			again.Reset()
 			select {
 			case <-ctx.Done():
 			case <-w.kick:
@@ -64,11 +66,7 @@ func (w *operWriter) run(ctx context.Context) error {
 			w.cfg.Log.WithError(err).Warn("cannot write operational records; retrying")
 			said = true
 		}
-		wait = min(wait+500*time.Millisecond, 10*time.Second)
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		again.Wait(ctx)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -23,6 +22,7 @@ import (
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 	"github.com/contiv/netplugin/utils/signal"
 )
 
@@ -148,8 +148,7 @@ func (m *Master) call(ctx context.Context, method, path string, req, resp any) (
 	if err != nil {
 		return 0, err
 	}
-	const slowest = time.Second
-	wait := 20 * time.Millisecond
+	again := retry.New(20*time.Millisecond, time.Second)
 	for {
 		m.mu.Lock()
 		leader, changed := m.leader, m.changed.Next()
@@ -165,9 +164,8 @@ func (m *Master) call(ctx context.Context, method, path string, req, resp any) (
 		case <-ctx.Done():
 			return 0, err
 		case <-changed:
-			wait = 20 * time.Millisecond
-		case <-time.After(wait/2 + rand.N(wait)): // many agents wait for the same leader
-			wait = min(2*wait, slowest)
+			again.Reset()
+		case <-time.After(again.Next()):
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 	"github.com/contiv/netplugin/utils/signal"
 )
 
@@ -103,7 +104,7 @@ func (r *Reporter) observe(ctx context.Context) error {
 			applied, settings = declared, declaredSettings
 		}
 		r.publish(applied, settings)
-		if !pause(ctx, r.interval()) {
+		if !retry.Pause(ctx, r.interval()) {
 			break
 		}
 		if !settled {
@@ -195,7 +196,8 @@ func (r *Reporter) deliver(ctx context.Context) error {
 
 // send keeps one netmaster informed.
 func (r *Reporter) send(ctx context.Context, address string) {
-	sent, wait := uint64(0), time.Duration(0)
+	sent, failed := uint64(0), false
+	again := retry.New(200*time.Millisecond, slowestRetry)
 	for ctx.Err() == nil {
 		r.mu.Lock()
 		report, changed := r.report, r.changed.Next()
@@ -209,14 +211,15 @@ func (r *Reporter) send(ctx context.Context, address string) {
 		}
 		err := r.post(ctx, address, report)
 		if err == nil {
-			sent, wait = report.Sequence, 0
+			sent, failed = report.Sequence, false
+			again.Reset()
 			continue
 		}
-		if wait == 0 && ctx.Err() == nil {
+		if !failed && ctx.Err() == nil {
 			r.cfg.Log.WithError(err).WithField("netmaster", address).Debug("cannot send the report to netmaster; retrying")
 		}
-		wait = min(2*wait+200*time.Millisecond, slowestRetry)
-		pause(ctx, wait)
+		failed = true
+		again.Wait(ctx)
 	}
 }
 
@@ -252,16 +255,4 @@ func (r *Reporter) post(ctx context.Context, address string, report clusterapi.R
 		r.mu.Unlock()
 	}
 	return nil
-}
-
-// pause waits for d, and returns false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // Agent knows what is missing.
@@ -32,33 +33,33 @@ const (
 
 // Keep asks for the endpoints that are missing until ctx ends.
 func Keep(ctx context.Context, host string, a Agent, m Master, log logrus.FieldLogger) error {
-	wait, said := time.Duration(0), ""
+	said, again := "", retry.New(100*time.Millisecond, slowest)
 	for {
 		missing, changed := a.MissingInfra()
 		err := create(ctx, host, missing, m)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		var retry <-chan time.Time
+		var due <-chan time.Time
 		if err == nil {
-			wait, said = 0, ""
+			said = ""
+			again.Reset()
 		} else {
-			wait = min(2*wait+100*time.Millisecond, slowest)
-			retry = time.After(wait)
+			due = time.After(again.Next())
 			if err.Error() != said {
 				log.WithError(err).Warn("cannot create this host's endpoint in an infra network; retrying")
 				said = err.Error()
 			}
 		}
 		// A change is no reason to ask again at once for what was refused.
-		if retry != nil {
+		if due != nil {
 			changed = nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-changed:
-		case <-retry:
+		case <-due:
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (s *Store) Commit(ctx context.Context, txn objdb.Txn) (int64, error) {
 			r.known[key] = e
 		}
 	}
-	var b remote.Backoff
+	b := remote.NewBackoff()
 	for try := 1; ; try++ {
 		rev, again, err := s.attempt(ctx, r)
 		if err == nil && !again {
@@ -133,7 +133,7 @@ func (s *Store) send(ctx context.Context, steps []step) (*api.TxnResponse, error
 		ops[i] = &api.TxnOp{KV: st.op}
 		harmless = harmless && !st.writes()
 	}
-	var b remote.Backoff
+	b := remote.NewBackoff()
 	for {
 		var resp *api.TxnResponse
 		within := commitWithin

@@ -86,7 +86,7 @@ func (s *Store) try(ctx context.Context, within time.Duration, f func(context.Co
 
 // repeat sends a request that may be repeated until it is answered.
 func (s *Store) repeat(ctx context.Context, f func(context.Context, *api.Client) error) error {
-	var b remote.Backoff
+	b := remote.NewBackoff()
 	for {
 		t := s.try(ctx, answerWithin, f)
 		if t.err == nil || !passing(t.err) || s.life.Over() || !b.Wait(ctx) {

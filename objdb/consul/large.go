@@ -24,7 +24,7 @@ func large(txn objdb.Txn) bool {
 // That request can do what one step of a transaction can; the key is read first to
 // know which.
 func (s *Store) putLarge(ctx context.Context, o objdb.Op) (int64, error) {
-	var b remote.Backoff
+	b := remote.NewBackoff()
 	for {
 		before, err := s.entry(ctx, o.Key)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/internal/remote"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 const (
@@ -55,7 +56,7 @@ type watch struct {
 
 func (w *watch) run(ctx context.Context) {
 	var (
-		b    remote.Backoff
+		b    = remote.NewBackoff()
 		wait uint64 // the index the next list has to be newer than; 0: any
 	)
 	for ctx.Err() == nil {
@@ -74,7 +75,7 @@ func (w *watch) run(ctx context.Context) {
 			b.Wait(ctx) // also after a refusal (permissions), which may be lifted later
 			continue
 		}
-		b = remote.Backoff{}
+		b.Reset()
 		wait = uint64(l.index)
 		batch := w.advance(l)
 		if batch.Revision == 0 {
@@ -85,7 +86,7 @@ func (w *watch) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		remote.Pause(ctx, min(time.Duration(len(l.pairs))*rest, maxRest))
+		retry.Pause(ctx, min(time.Duration(len(l.pairs))*rest, maxRest))
 	}
 }
 

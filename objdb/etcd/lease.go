@@ -12,6 +12,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/internal/remote"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // lease refreshes itself as remote.Keeper says. (The client library's own keep-alive counts
@@ -33,14 +34,14 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (objdb.Lease, erro
 	ctx, over := s.life.Bound(ctx)
 	defer over()
 	seconds := int64((ttl + time.Second - 1) / time.Second)
-	var b remote.Backoff
+	b := remote.NewBackoff()
 	for {
 		sent := time.Now()
 		try, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), tryWithin)
 		resp, err := s.c.Grant(try, seconds)
 		cancel()
 		// A lease granted without our learning of it just ends, so trying again is safe.
-		if err != nil && s.again(ctx, err, &b) {
+		if err != nil && s.again(ctx, err, b) {
 			continue
 		}
 		if err != nil {
@@ -97,7 +98,7 @@ func (l *lease) Release(ctx context.Context) error {
 	l.close()
 	ctx, over := l.s.life.Bound(ctx)
 	defer over()
-	var b remote.Backoff
+	b := remote.NewBackoff()
 	for {
 		try, cancel := context.WithTimeout(ctx, tryWithin)
 		_, err := l.s.c.Revoke(try, l.id)
@@ -105,7 +106,7 @@ func (l *lease) Release(ctx context.Context) error {
 		switch {
 		case err == nil || errors.Is(err, rpctypes.ErrLeaseNotFound):
 			return nil
-		case l.s.again(ctx, err, &b):
+		case l.s.again(ctx, err, b):
 			continue
 		}
 		return l.s.wrap(err, "release lease")
@@ -113,6 +114,6 @@ func (l *lease) Release(ctx context.Context) error {
 }
 
 // again reports, after a pause, whether a request that may be repeated should be.
-func (s *Store) again(ctx context.Context, err error, b *remote.Backoff) bool {
+func (s *Store) again(ctx context.Context, err error, b *retry.Backoff) bool {
 	return (passing(err) || kind(err) == errs.Timeout) && !s.life.Over() && b.Wait(ctx)
 }

@@ -94,7 +94,7 @@ func (s *Store) list(ctx context.Context, prefix string) ([]objdb.KV, header, er
 
 // read is one range request, repeated while the cluster is not able to answer.
 func (s *Store) read(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	var b remote.Backoff
+	b := remote.NewBackoff()
 	for {
 		resp, err := s.c.Get(ctx, key, opts...)
 		if err == nil || !passing(err) || s.life.Over() || !b.Wait(ctx) {
@@ -111,7 +111,7 @@ func (s *Store) Commit(ctx context.Context, txn objdb.Txn) (int64, error) {
 	ctx, over := s.life.Bound(ctx)
 	defer over()
 	cmps, ops := translate(txn)
-	var b remote.Backoff
+	b := remote.NewBackoff()
 	for {
 		resp, err := s.txn(ctx, cmps, ops)
 		switch {

@@ -45,7 +45,7 @@ type mark struct {
 }
 
 func (w *watch) run(ctx context.Context) {
-	var b remote.Backoff
+	b := remote.NewBackoff()
 	for ctx.Err() == nil {
 		if w.at.Revision == 0 {
 			if !w.snapshot(ctx) {
@@ -54,7 +54,7 @@ func (w *watch) run(ctx context.Context) {
 				}
 				continue
 			}
-			b = remote.Backoff{}
+			b.Reset()
 		}
 		switch w.follow(ctx) {
 		case historyGone:
@@ -64,7 +64,7 @@ func (w *watch) run(ctx context.Context) {
 				return
 			}
 		case progressed:
-			b = remote.Backoff{}
+			b.Reset()
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // Options say who is to know of what happens.
@@ -114,7 +115,7 @@ const settleTime = 60 * time.Second
 // Run keeps the speaker as wanted until ctx ends.
 func (s *Speaker) Run(ctx context.Context) error {
 	const least, slowest = 20 * time.Millisecond, 5 * time.Second // between passes
-	wait := least
+	again := retry.New(2*least, slowest)
 	patience := time.NewTimer(settleTime)
 	defer patience.Stop()
 	defer func() {
@@ -124,15 +125,16 @@ func (s *Speaker) Run(ctx context.Context) error {
 		}
 	}()
 	for {
+		wait := least
 		err := s.converge(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		s.note(err)
 		if err == nil {
-			wait = least
+			again.Reset()
 		} else {
-			wait = min(2*wait, slowest)
+			wait = again.Next()
 		}
 		// Events come in swarms: one pass serves all that have come meanwhile.
 		select {

@@ -71,6 +71,7 @@ func checkFile(name, rel string) ([]string, error) {
 		s.checkImport(spec.Pos(), top, imported)
 	}
 	s.checkCalls(top)
+	s.checkOnce()
 	return s.findings, nil
 }
 

@@ -54,6 +54,25 @@ func TestCheck(t *testing.T) {
 				"state/a.go:12: return an error instead of calling Fatalf",
 			},
 		},
+		{
+			name: "broadcast by hand", file: "state/a.go",
+			source: "func f() {\nclose(a.b)\na.b = make(chan struct{})\nclose(c)\nd = make(chan struct{})\nselect {\ncase <-x:\nclose(c)\nc = make(chan int, 1)\n}\n}",
+			want:   []string{"state/a.go:3: " + useSignal, "state/a.go:9: " + useSignal},
+		},
+		{
+			name: "doubled waits", file: "state/a.go",
+			source: "func f() {\nwait = min(2*wait, slowest)\na.wait = min(a.wait*2+1, slowest)\nwait = min(2*other, slowest)\nsaid, wait = true, min(2*wait, x)\n}",
+			want:   []string{"state/a.go:3: " + useRetry, "state/a.go:4: " + useRetry, "state/a.go:6: " + useRetry},
+		},
+		{
+			name: "dumps of the kernel", file: "drivers/a.go",
+			source: "import (\n\"github.com/vishvananda/netlink\"\n\"github.com/containernetworking/plugins/pkg/netlinksafe\"\n\"github.com/contiv/netplugin/utils/netx\"\n)\n" +
+				"func f() {\nnetlink.RouteList()\nnetlinksafe.RouteList()\nnetlink.NeighList()\nnetx.ListSafely(func() { return netlink.NeighList() })\nnetlink.LinkByIndex()\n}",
+			want: []string{
+				"drivers/a.go:8: use netlinksafe.RouteList instead of netlink.RouteList: an interrupted dump is no answer",
+				"drivers/a.go:10: call netlink.NeighList in netx.ListSafely: an interrupted dump is no answer",
+			},
+		},
 		{name: "commands end", file: "cmd/x/main.go", source: "import \"os\"\nfunc f() { os.Exit(1) }"},
 		{name: "helpers of tests", file: "objdb/contract/a.go", source: "import \"testing\"\nfunc f(t *testing.T) { t.Fatal() }"},
 		{name: "tests import anything", file: "ofnet/a_test.go", source: `import _ "github.com/contiv/netplugin/netmaster"`},

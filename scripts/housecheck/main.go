@@ -4,6 +4,8 @@
 //   - libraries of the outside world are used where their knowledge belongs, and
 //     nowhere else;
 //   - nothing but a command ends the process, and nothing but a test sleeps;
+//   - broadcasts, waits between attempts and lists of the kernel's are made by the packages
+//     that make them well;
 //   - tests, files and flags that documents and messages name exist;
 //   - drawings are those of their texts;
 //   - messages and documents use the words of docs/glossary.md.
