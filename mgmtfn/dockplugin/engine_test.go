@@ -25,9 +25,8 @@ func TestHostWithoutEngine(t *testing.T) {
 			return (err == nil) == want
 		})
 	}
-	down := func(down bool) { w.engine.happened(func() { w.engine.down = down }) }
 	noted(false)
-	down(true)
+	w.engine.down(true)
 	noted(true)
 	wait := docknet.Hosts{Store: w.store, Patience: time.Hour}
 	if err := wait.Settle(t.Context(), state.NetworkRef{Tenant: "default", Network: "net1"}); err != nil {
@@ -36,6 +35,6 @@ func TestHostWithoutEngine(t *testing.T) {
 	w.stop()
 	w.start(func(c *Config) { c.EngineGrace = time.Hour })
 	noted(true) // by the agent that was here before
-	down(false)
+	w.engine.down(false)
 	noted(false)
 }

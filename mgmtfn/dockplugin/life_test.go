@@ -113,16 +113,14 @@ func TestHandMadeNetworks(t *testing.T) {
 // others are made meanwhile.
 func TestForeignName(t *testing.T) {
 	w := newWorld(t)
-	w.engine.happened(func() {
-		w.engine.networks["x"] = &engineNetwork{Network: dockerd.Network{ID: "x", Name: "net1", Driver: "macvlan"}}
-	})
+	w.engine.Put(dockerd.Network{ID: "x", Name: "net1", Driver: "macvlan"})
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
 	w.network("net2", "10.2.1.0/24", "10.2.1.254")
 	w.eventually("the other is made", func() bool { return w.engine.named("net2") != nil })
 	if got := w.engine.named("net1").Driver; got != "macvlan" {
 		t.Errorf("the other driver's network has driver %s", got)
 	}
-	w.engine.happened(func() { delete(w.engine.networks, "x") })
+	w.engine.Drop("x")
 	w.eventually("it is made when the name is free", func() bool {
 		n := w.engine.named("net1")
 		return n != nil && n.Driver == "netplugin"
@@ -133,12 +131,10 @@ func TestForeignName(t *testing.T) {
 // is made anew.
 func TestStaleNetworkIsReplaced(t *testing.T) {
 	w := newWorld(t)
-	w.engine.happened(func() {
-		w.engine.networks["old"] = &engineNetwork{Network: dockerd.Network{
-			ID: "old", Name: "net1", Driver: "netplugin", IPAMDriver: "netplugin",
-			Options:     map[string]string{"tenant": "default", "encap": "vxlan", "pkt-tag": "77"},
-			IPAMOptions: map[string]string{"tenant": "default", "network": "net1"},
-		}}
+	w.engine.Put(dockerd.Network{
+		ID: "old", Name: "net1", Driver: "netplugin", IPAMDriver: "netplugin",
+		Options:     map[string]string{"tenant": "default", "encap": "vxlan", "pkt-tag": "77"},
+		IPAMOptions: map[string]string{"tenant": "default", "network": "net1"},
 	})
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
 	w.eventually("it is replaced", func() bool {
@@ -239,7 +235,7 @@ func TestRestartWithoutEngine(t *testing.T) {
 		return w.engine.named("net1") != nil && len(w.keys(docknet.HostRoot+"host1/")) == 1
 	})
 	w.stop()
-	w.engine.happened(func() { w.engine.down = true })
+	w.engine.down(true)
 	w.start()
 	if _, _, err := w.engine.run("c1", "net1", "", nil); err != nil {
 		t.Fatal(err)
@@ -372,7 +368,7 @@ func TestSwarm(t *testing.T) {
 	if err := call200(w.server, "/NetworkDriver.DeleteEndpoint", cnm.EndpointRequest{NetworkID: ownID, EndpointID: "last"}, nil); err != nil {
 		t.Error(err)
 	}
-	w.engine.happened(func() {}) // the container has died
+	w.engine.Notify() // the container has died
 	w.eventually("the network has gone", func() bool {
 		return !slices.Contains(w.keys(state.NetworkRoot), ownID+".default") && slices.Equal(w.keys(docknet.Root), []string{"default.net1.web"})
 	})

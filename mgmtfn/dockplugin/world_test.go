@@ -26,8 +26,8 @@ import (
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/dockerd"
+	"github.com/contiv/netplugin/utils/dockerd/dockerdtest"
 	"github.com/contiv/netplugin/utils/errs"
-	"github.com/contiv/netplugin/utils/signal"
 )
 
 // patience is for events that come for certain; it only bounds a test that has failed.
@@ -205,16 +205,13 @@ func post(s *Server, path string, req any) (int, []byte) {
 	return rec.Code, rec.Body.Bytes()
 }
 
-// engine is a Docker Engine: it keeps networks and containers, and asks the plugin what
-// an Engine 20.10 asks.
+// engine is a Docker Engine that asks the plugin what an Engine 20.10 asks.
 type engine struct {
-	mu         sync.Mutex
-	server     *Server
-	next       int
-	networks   map[string]*engineNetwork
-	containers map[string]*dockerd.Container
-	changed    signal.Signal
-	down       bool
+	*dockerdtest.Engine
+
+	mu     sync.Mutex
+	server *Server
+	pools  map[string][]string // ids of pools, by network id
 }
 
 type engineNetwork struct {
@@ -223,7 +220,10 @@ type engineNetwork struct {
 }
 
 func newEngine() *engine {
-	return &engine{networks: map[string]*engineNetwork{}, containers: map[string]*dockerd.Container{}}
+	e := &engine{pools: map[string][]string{}}
+	e.Engine = dockerdtest.New(dockerdtest.Plugin{Create: e.create, Remove: e.removeNetwork})
+	e.Install(strings.Repeat("0", 64), "contiv/v2plugin:latest")
+	return e
 }
 
 func (e *engine) use(s *Server) {
@@ -238,68 +238,40 @@ func (e *engine) plugin() *Server {
 	return e.server
 }
 
-func (e *engine) id(kind string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.next++
-	return fmt.Sprintf("%s%04d%s", kind, e.next, strings.Repeat("0", 56))
-}
-
-// happened tells who watches.
-func (e *engine) happened(change func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	change()
-	e.changed.Broadcast()
-}
-
-func (e *engine) Networks(context.Context) ([]dockerd.Network, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.down {
-		return nil, errs.New(errs.Unavailable, "no Engine")
+// down has the Engine refuse all requests, or serve again.
+func (e *engine) down(down bool) {
+	if down {
+		e.SetDown(errs.New(errs.Unavailable, "no Engine"))
+		return
 	}
-	out := []dockerd.Network{{ID: "bridge0", Name: "bridge", Driver: "bridge"}}
-	for _, n := range e.networks {
-		out = append(out, n.Network)
-	}
-	return out, nil
-}
-
-func (e *engine) PluginName(context.Context, string) (string, error) {
-	return "contiv/v2plugin:latest", nil
+	e.SetDown(nil)
 }
 
 func (e *engine) named(name string) *engineNetwork {
+	n, ok := e.Named(name)
+	if !ok {
+		return nil
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, n := range e.networks {
-		if n.Name == name {
-			return n
-		}
-	}
-	return nil
+	return &engineNetwork{n, e.pools[n.ID]}
 }
 
-// CreateNetwork asks for pools and gateways first, as an Engine does.
-func (e *engine) CreateNetwork(_ context.Context, n dockerd.Network) (string, error) {
+// create asks for pools and gateways first, as an Engine does.
+func (e *engine) create(n dockerd.Network) error {
 	s := e.plugin()
-	if e.named(n.Name) != nil {
-		return "", errs.New(errs.Exists, "network with name %s already exists", n.Name)
-	}
-	made := &engineNetwork{Network: n}
-	made.ID = e.id("net")
 	generic := map[string]any{}
 	for k, v := range n.Options {
 		generic[k] = v
 	}
-	req := cnm.CreateNetworkRequest{NetworkID: made.ID, Options: map[string]any{
+	req := cnm.CreateNetworkRequest{NetworkID: n.ID, Options: map[string]any{
 		cnm.OptionGeneric: generic, cnm.OptionInternal: n.Internal, "com.docker.network.enable_ipv6": n.IPv6,
 	}}
 	subnets := n.Subnets
 	if len(subnets) == 0 {
 		subnets = []dockerd.Subnet{{}}
 	}
+	var pools []string
 	for _, subnet := range subnets {
 		var pool cnm.RequestPoolResponse
 		ask := cnm.RequestPoolRequest{Options: n.IPAMOptions, V6: subnet.Prefix.IsValid() && subnet.Prefix.Addr().Is6()}
@@ -307,7 +279,7 @@ func (e *engine) CreateNetwork(_ context.Context, n dockerd.Network) (string, er
 			ask.Pool = subnet.Prefix.String()
 		}
 		if err := call200(s, "/IpamDriver.RequestPool", ask, &pool); err != nil {
-			return "", err
+			return err
 		}
 		var gw cnm.RequestAddressResponse
 		want := cnm.RequestAddressRequest{PoolID: pool.PoolID, Options: map[string]string{cnm.OptionAddressType: cnm.AddressTypeGateway}}
@@ -315,9 +287,9 @@ func (e *engine) CreateNetwork(_ context.Context, n dockerd.Network) (string, er
 			want.Address = subnet.Gateway.String()
 		}
 		if err := call200(s, "/IpamDriver.RequestAddress", want, &gw); err != nil {
-			return "", err
+			return err
 		}
-		made.pools = append(made.pools, pool.PoolID)
+		pools = append(pools, pool.PoolID)
 		data := cnm.IPAMData{AddressSpace: "contiv", Pool: pool.Pool, Gateway: gw.Address}
 		if ask.V6 {
 			req.IPv6Data = append(req.IPv6Data, data)
@@ -325,79 +297,26 @@ func (e *engine) CreateNetwork(_ context.Context, n dockerd.Network) (string, er
 			req.IPv4Data = append(req.IPv4Data, data)
 		}
 	}
-	if err := call200(s, "/NetworkDriver.CreateNetwork", req, nil); err != nil {
-		return "", err
-	}
-	e.happened(func() { e.networks[made.ID] = made })
-	return made.ID, nil
+	e.mu.Lock()
+	e.pools[n.ID] = pools
+	e.mu.Unlock()
+	return call200(s, "/NetworkDriver.CreateNetwork", req, nil)
 }
 
-func (e *engine) RemoveNetwork(_ context.Context, id string) error {
-	e.mu.Lock()
-	s := e.server
-	for _, c := range e.containers {
-		for _, at := range c.Attachments {
-			if at.NetworkID == id {
-				e.mu.Unlock()
-				return errs.New(errs.InUse, "network %s has active endpoints", id)
-			}
-		}
-	}
-	n := e.networks[id]
-	e.mu.Unlock()
-	if n == nil {
-		return nil
-	}
-	if err := call200(s, "/NetworkDriver.DeleteNetwork", cnm.NetworkRequest{NetworkID: id}, nil); err != nil {
+func (e *engine) removeNetwork(n dockerd.Network) error {
+	s := e.plugin()
+	if err := call200(s, "/NetworkDriver.DeleteNetwork", cnm.NetworkRequest{NetworkID: n.ID}, nil); err != nil {
 		return err
 	}
-	for _, pool := range n.pools {
+	e.mu.Lock()
+	pools := e.pools[n.ID]
+	e.mu.Unlock()
+	for _, pool := range pools {
 		if err := call200(s, "/IpamDriver.ReleasePool", cnm.ReleasePoolRequest{PoolID: pool}, nil); err != nil {
 			return err
 		}
 	}
-	e.happened(func() { delete(e.networks, id) })
 	return nil
-}
-
-func (e *engine) Endpoints(_ context.Context, networkID string) (names []string, _ error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, c := range e.containers {
-		for _, at := range c.Attachments {
-			if at.NetworkID == networkID {
-				names = append(names, at.EndpointID)
-			}
-		}
-	}
-	return names, nil
-}
-
-func (e *engine) Containers(context.Context) ([]dockerd.Container, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.down {
-		return nil, errs.New(errs.Unavailable, "no Engine")
-	}
-	var out []dockerd.Container
-	for _, c := range e.containers {
-		out = append(out, *c)
-	}
-	return out, nil
-}
-
-func (e *engine) Watch(ctx context.Context, changed func()) error {
-	for {
-		changed()
-		e.mu.Lock()
-		next := e.changed.Next()
-		e.mu.Unlock()
-		select {
-		case <-next:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // run starts a container in a network; wantIP may be empty.
@@ -407,7 +326,7 @@ func (e *engine) run(name, network, wantIP string, labels map[string]string) (at
 		return at, joined, fmt.Errorf("network %s not found", network)
 	}
 	s := e.plugin()
-	at = dockerd.Attachment{NetworkID: n.ID, NetworkName: network, EndpointID: e.id("ep")}
+	at = dockerd.Attachment{NetworkID: n.ID, NetworkName: network, EndpointID: e.ID("ep")}
 	create := cnm.CreateEndpointRequest{NetworkID: n.ID, EndpointID: at.EndpointID, Interface: &cnm.EndpointInterface{}}
 	var given []cnm.ReleaseAddressRequest
 	undo := func() {
@@ -446,17 +365,14 @@ func (e *engine) run(name, network, wantIP string, labels map[string]string) (at
 		undo()
 		return at, joined, err
 	}
-	e.happened(func() {
-		e.containers[name] = &dockerd.Container{ID: "id-" + name, Name: name, Labels: labels, Attachments: []dockerd.Attachment{at}}
-	})
+	e.Start(dockerd.Container{ID: "id-" + name, Name: name, Labels: labels, Attachments: []dockerd.Attachment{at}})
 	return at, joined, nil
 }
 
 // remove is docker rm -f.
 func (e *engine) remove(name string) error {
-	e.mu.Lock()
-	c, s := e.containers[name], e.server
-	e.mu.Unlock()
+	c, _ := e.Container(name)
+	s := e.plugin()
 	for _, at := range c.Attachments {
 		req := cnm.EndpointRequest{NetworkID: at.NetworkID, EndpointID: at.EndpointID}
 		for _, call := range []string{"RevokeExternalConnectivity", "Leave", "DeleteEndpoint"} {
@@ -472,9 +388,9 @@ func (e *engine) remove(name string) error {
 			}
 		}
 	}
-	e.happened(func() { delete(e.containers, name) })
+	e.Stop(name)
 	return nil
 }
 
 // lose forgets a container without a word, as an Engine that was killed.
-func (e *engine) lose(name string) { e.happened(func() { delete(e.containers, name) }) }
+func (e *engine) lose(name string) { e.Stop(name) }

@@ -1,7 +1,6 @@
 package docknet_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"sync"
@@ -20,66 +19,38 @@ import (
 	"github.com/contiv/netplugin/state"
 	records "github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/utils/dockerd"
+	"github.com/contiv/netplugin/utils/dockerd/dockerdtest"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// engine is a Docker Engine that is told what fails.
+// engine is a Docker Engine that is told what to refuse.
 type engine struct {
-	mu       sync.Mutex
-	networks map[string]dockerd.Network // by name
-	away     error
-	refuse   map[string]error // by name: cannot be made or removed
+	*dockerdtest.Engine
+
+	mu     sync.Mutex
+	refuse map[string]error // by name: cannot be made or removed
 }
 
 func newEngine() *engine {
-	return &engine{networks: map[string]dockerd.Network{"bridge": {ID: "b", Name: "bridge", Driver: "bridge"}}, refuse: map[string]error{}}
-}
-
-func (e *engine) with(f func()) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	f()
-}
-
-func (e *engine) Networks(context.Context) ([]dockerd.Network, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var out []dockerd.Network
-	for _, n := range e.networks {
-		out = append(out, n)
+	e := &engine{refuse: map[string]error{}}
+	refused := func(n dockerd.Network) error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.refuse[n.Name]
 	}
-	return out, e.away
+	e.Engine = dockerdtest.New(dockerdtest.Plugin{Create: refused, Remove: refused})
+	return e
 }
 
-func (e *engine) CreateNetwork(_ context.Context, n dockerd.Network) (string, error) {
+// refuseTo has every request to make or to remove a network fail; nil: no request.
+func (e *engine) refuseTo(name string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.refuse[n.Name]; err != nil {
-		return "", err
-	}
-	n.ID = "id-" + n.Name
-	e.networks[n.Name] = n
-	return n.ID, nil
-}
-
-func (e *engine) RemoveNetwork(_ context.Context, id string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for name, n := range e.networks {
-		if n.ID == id {
-			if err := e.refuse[name]; err != nil {
-				return err
-			}
-			delete(e.networks, name)
-		}
-	}
-	return nil
+	e.refuse[name] = err
 }
 
 func (e *engine) has(name string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n, ok := e.networks[name]
+	n, ok := e.Named(name)
 	return ok && n.Driver == "netplugin"
 }
 
@@ -149,7 +120,8 @@ func TestShared(t *testing.T) {
 		t.Errorf("records:\n%s", diff)
 	}
 	kv, err := c.store.Get(t.Context(), records.Root+"default.net1.web")
-	want := `{"id":"default.net1.web","tenantName":"default","networkName":"net1","serviceName":"web","docknetUUID":"id-web"}`
+	made, _ := c.engine.Named("web")
+	want := `{"id":"default.net1.web","tenantName":"default","networkName":"net1","serviceName":"web","docknetUUID":"` + made.ID + `"}`
 	if err != nil || string(kv.Value) != want {
 		t.Errorf("record %s, %v, want %s", kv.Value, err, want)
 	}
@@ -167,10 +139,8 @@ func TestShared(t *testing.T) {
 // TestSharedRefusals: what the Engine does not take, or does not let go, is as before.
 func TestSharedRefusals(t *testing.T) {
 	c := start(t, "docker", true)
-	c.engine.with(func() {
-		c.engine.networks["taken"] = dockerd.Network{ID: "t", Name: "taken", Driver: "macvlan"}
-		c.engine.refuse["bad"] = errs.New(errs.Invalid, "no such thing")
-	})
+	c.engine.Put(dockerd.Network{ID: "t", Name: "taken", Driver: "macvlan"})
+	c.engine.refuseTo("bad", errs.New(errs.Invalid, "no such thing"))
 	for name, want := range map[string]string{"taken": "network name used by another driver", "bad": "no such thing"} {
 		if err := c.network(name, "10.2.1.0/24"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("create %s: %v, want %q", name, err, want)
@@ -182,14 +152,14 @@ func TestSharedRefusals(t *testing.T) {
 	if err := c.network("used", "10.3.1.0/24"); err != nil {
 		t.Fatal(err)
 	}
-	c.engine.with(func() { c.engine.refuse["used"] = errs.New(errs.InUse, "network used has active endpoints") })
+	c.engine.refuseTo("used", errs.New(errs.InUse, "network used has active endpoints"))
 	if err := c.remove("used"); err == nil || !strings.Contains(err.Error(), "active endpoints") {
 		t.Errorf("remove a docker network in use: %v", err)
 	}
 	if _, err := client.Get(t.Context(), c.api, contivmodel.NetworkKind(), "default:used"); err != nil || len(c.keys(records.Root)) != 1 {
 		t.Errorf("network used: %v, records %v, want both as before", err, c.keys(records.Root))
 	}
-	c.engine.with(func() { delete(c.engine.refuse, "used") })
+	c.engine.refuseTo("used", nil)
 	if err := c.remove("used"); err != nil {
 		t.Error(err)
 	}
@@ -199,11 +169,11 @@ func TestSharedRefusals(t *testing.T) {
 // gets what there is to be.
 func TestSharedWithoutEngine(t *testing.T) {
 	c := start(t, "docker", true)
-	c.engine.with(func() { c.engine.away = errs.New(errs.Unavailable, "no dockerd") })
+	c.engine.SetDown(errs.New(errs.Unavailable, "no dockerd"))
 	if err := c.network("net1", "10.1.1.0/24"); err != nil {
 		t.Fatal(err)
 	}
-	c.engine.with(func() { c.engine.away = nil })
+	c.engine.SetDown(nil)
 	if err := c.network("net2", "10.2.1.0/24"); err != nil {
 		t.Fatal(err)
 	}
