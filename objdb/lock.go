@@ -15,9 +15,9 @@ import (
 // which the holder is reached. ttl is how long the lock outlives a holder that is
 // gone without resigning.
 //
-// The lock is a key under a lease, created only if absent. A tenure is identified by
+// The lock is a key under a lease, created only if absent. A term is identified by
 // the key's create revision, not by value: the same holder, restarted, starts a new
-// tenure, and its old one's fence does not hold any more.
+// term, and its old one's fence does not hold any more.
 //
 // The error is that of ctx, or of a store that refuses what is asked (Invalid).
 func Campaign(ctx context.Context, store Store, key, value string, ttl time.Duration) (Leadership, error) {
@@ -35,7 +35,7 @@ func Campaign(ctx context.Context, store Store, key, value string, ttl time.Dura
 		case errs.Is(err, errs.Invalid):
 			return nil, fmt.Errorf("campaign for %s: %w", key, err)
 		case errors.Is(err, ErrCompareFailed):
-			continue // somebody was faster; wait for the end of that tenure
+			continue // somebody was faster; wait for the end of that term
 		}
 		// The store is troubled. waitAbsent returns at once when it is not, so the
 		// pause belongs here.
@@ -63,9 +63,9 @@ func BreakLock(ctx context.Context, store Store, key, value string) error {
 	return nil
 }
 
-// EndTenure removes a lock if it is still that of the tenure which created it at revision.
+// EndTerm removes a lock if it is still that of the term which created it at revision.
 // The caller has seen that its holder is gone, and nobody has to wait for the lease then.
-func EndTenure(ctx context.Context, store Store, key string, revision int64) error {
+func EndTerm(ctx context.Context, store Store, key string, revision int64) error {
 	_, err := store.Commit(ctx, Txn{
 		If:   []Cmp{{Type: CmpCreate, Key: key, Revision: revision}},
 		Then: []Op{Delete(key)},
@@ -101,7 +101,7 @@ func waitAbsent(ctx context.Context, store Store, key string) error {
 }
 
 // attempt tries once to create the lock.
-func attempt(ctx context.Context, store Store, key, value string, ttl time.Duration) (*tenure, error) {
+func attempt(ctx context.Context, store Store, key, value string, ttl time.Duration) (*term, error) {
 	lease, err := store.Grant(ctx, ttl)
 	if err != nil {
 		return nil, err
@@ -118,33 +118,33 @@ func attempt(ctx context.Context, store Store, key, value string, ttl time.Durat
 		_ = lease.Release(bye)
 		return nil, err
 	}
-	t := &tenure{
+	t := &term{
 		fence: Cmp{Type: CmpCreate, Key: key, Revision: rev},
 		lease: lease, lost: make(chan struct{}), watched: make(chan struct{}),
 	}
-	// The tenure outlives the campaign.
+	// The term outlives the campaign.
 	wctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	t.stop = stop
-	go t.guard(wctx, store)
+	go t.watch(wctx, store)
 	return t, nil
 }
 
-// tenure is a lock that is held.
-type tenure struct {
+// term is a lock that is held.
+type term struct {
 	fence   Cmp
 	lease   Lease
 	lost    chan struct{}
 	once    sync.Once
 	stop    context.CancelFunc
-	watched chan struct{} // closed when guard has returned
+	watched chan struct{} // closed when watch has returned
 }
 
-func (t *tenure) Fence() Cmp            { return t.fence }
-func (t *tenure) Lost() <-chan struct{} { return t.lost }
-func (t *tenure) end()                  { t.once.Do(func() { close(t.lost) }) }
+func (t *term) Fence() Cmp            { return t.fence }
+func (t *term) Lost() <-chan struct{} { return t.lost }
+func (t *term) end()                  { t.once.Do(func() { close(t.lost) }) }
 
-// guard ends the tenure when its lease does, or when somebody removes the key.
-func (t *tenure) guard(ctx context.Context, store Store) {
+// watch ends the term when its lease does, or when somebody removes the key.
+func (t *term) watch(ctx context.Context, store Store) {
 	defer close(t.watched)
 	defer t.end()
 	ctx, cancel := context.WithCancel(ctx)
@@ -162,8 +162,8 @@ func (t *tenure) guard(ctx context.Context, store Store) {
 	}
 }
 
-// mine reports whether a batch leaves the key the one this tenure created.
-func (t *tenure) mine(b Batch) bool {
+// mine reports whether a batch leaves the key the one this term created.
+func (t *term) mine(b Batch) bool {
 	mine := !b.Snapshot
 	for _, ev := range b.Events {
 		if ev.KV.Key == t.fence.Key {
@@ -175,7 +175,7 @@ func (t *tenure) mine(b Batch) bool {
 
 // Resign implements Leadership. Whoever watches Lost learns first, then the lock is
 // released.
-func (t *tenure) Resign(ctx context.Context) error {
+func (t *term) Resign(ctx context.Context) error {
 	t.end()
 	t.stop()
 	select {

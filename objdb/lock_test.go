@@ -56,13 +56,13 @@ func wantFence(t *testing.T, ctx context.Context, s objdb.Store, l objdb.Leaders
 
 func TestResignHandsOver(t *testing.T) {
 	ctx := testContext(t)
-	s := memory.New()
+	s := newStore(t)
 	first := campaign(t, ctx, s, "10.0.0.1:9999")
 	if kv, err := s.Get(ctx, lock); err != nil || string(kv.Value) != "10.0.0.1:9999" {
 		t.Errorf("lock = %q, %v", kv.Value, err)
 	}
 	elected := make(chan objdb.Leadership)
-	other := s.Connect()
+	other := connect(t, s)
 	go func() {
 		l, err := objdb.Campaign(ctx, other, lock, "10.0.0.2:9999", ttl)
 		if err != nil {
@@ -85,9 +85,9 @@ func TestResignHandsOver(t *testing.T) {
 	wantFence(t, ctx, s, second, true)
 }
 
-// TestTenureEnds: whatever takes the lock away ends the tenure, also when the next
+// TestTermEnds: whatever takes the lock away ends the term, also when the next
 // holder has the same value.
-func TestTenureEnds(t *testing.T) {
+func TestTermEnds(t *testing.T) {
 	for name, take := range map[string]func(context.Context, *memory.Store) error{
 		"lease ended":    func(_ context.Context, s *memory.Store) error { s.ExpireAll(); return nil },
 		"client closed":  func(_ context.Context, s *memory.Store) error { return s.Close() },
@@ -102,8 +102,8 @@ func TestTenureEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := testContext(t)
-			s := memory.New()
-			other := s.Connect()
+			s := newStore(t)
+			other := connect(t, s)
 			l := campaign(t, ctx, s, "me")
 			select {
 			case <-l.Lost():
@@ -128,7 +128,7 @@ func TestTenureEnds(t *testing.T) {
 
 func TestBreakLock(t *testing.T) {
 	ctx := testContext(t)
-	s := memory.New()
+	s := newStore(t)
 	if err := objdb.BreakLock(ctx, s, lock, "me"); err != nil {
 		t.Errorf("no lock to break: %v", err)
 	}
@@ -146,7 +146,7 @@ func TestCampaignThroughFaults(t *testing.T) {
 	for name, fault := range map[string]memory.Fault{"before": {Before: away}, "after": {After: away}} {
 		t.Run(name, func(t *testing.T) {
 			ctx := testContext(t)
-			s := memory.New()
+			s := newStore(t)
 			var n atomic.Int32
 			s.OnCommit(func(objdb.Txn) memory.Fault {
 				if n.Add(1) <= 2 {
@@ -161,7 +161,7 @@ func TestCampaignThroughFaults(t *testing.T) {
 }
 
 func TestCampaignEndsWithContext(t *testing.T) {
-	s := memory.New()
+	s := newStore(t)
 	campaign(t, testContext(t), s, "holder")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -174,13 +174,13 @@ func TestCampaignEndsWithContext(t *testing.T) {
 // resign at random never interleave their writes.
 func TestOneLeaderAtATime(t *testing.T) {
 	ctx := testContext(t)
-	base := memory.New()
+	base := newStore(t)
 	var (
 		wg      sync.WaitGroup
 		leaders atomic.Int32
 	)
 	for i := range 5 {
-		s := base.Connect()
+		s := connect(t, base)
 		wg.Go(func() {
 			for n := range 8 {
 				l, err := objdb.Campaign(ctx, s, lock, fmt.Sprint(i), ttl)
@@ -209,21 +209,21 @@ func TestOneLeaderAtATime(t *testing.T) {
 	wg.Wait()
 }
 
-// TestEndTenure: a tenure is ended by whoever saw its holder go, but not the next one of
+// TestEndTerm: a term is ended by whoever saw its holder go, but not the next one of
 // the same holder.
-func TestEndTenure(t *testing.T) {
+func TestEndTerm(t *testing.T) {
 	ctx := testContext(t)
-	s := memory.New()
+	s := newStore(t)
 	first := campaign(t, ctx, s, "10.0.0.1:9999")
 	revision := first.Fence().Revision
 	for range 2 {
-		if err := objdb.EndTenure(ctx, s, lock, revision); err != nil {
+		if err := objdb.EndTerm(ctx, s, lock, revision); err != nil {
 			t.Fatal(err)
 		}
 		wantLost(t, ctx, first)
 	}
 	second := campaign(t, ctx, s, "10.0.0.1:9999")
-	if err := objdb.EndTenure(ctx, s, lock, revision); err != nil {
+	if err := objdb.EndTerm(ctx, s, lock, revision); err != nil {
 		t.Fatal(err)
 	}
 	wantFence(t, ctx, s, second, true)

@@ -187,9 +187,9 @@ type Drainer interface {
 
 // Leadership is a lock that is held.
 type Leadership interface {
-	// Fence is the comparison that holds as long as this very tenure lasts.
+	// Fence is the comparison that holds as long as this very term lasts.
 	Fence() Cmp
-	// Lost is closed when the tenure is over or can no longer be confirmed.
+	// Lost is closed when the term is over or can no longer be confirmed.
 	Lost() <-chan struct{}
 	// Resign gives the lock up at once.
 	Resign(ctx context.Context) error

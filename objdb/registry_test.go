@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contiv/netplugin/objdb"
-	"github.com/contiv/netplugin/objdb/memory"
 )
 
 // services waits until a watch delivers what is wanted.
@@ -28,8 +27,8 @@ func services(t *testing.T, ctx context.Context, w <-chan []objdb.ServiceInfo, w
 
 func TestRegistry(t *testing.T) {
 	ctx := testContext(t)
-	s := memory.New()
-	w := objdb.WatchServices(ctx, s.Connect(), "netmaster")
+	s := newStore(t)
+	w := objdb.WatchServices(ctx, connect(t, s), "netmaster")
 	services(t, ctx, w)
 
 	info := objdb.ServiceInfo{ServiceName: "netmaster", Role: objdb.RoleFollower, HostAddr: "10.0.0.1", Port: 9999}
@@ -71,7 +70,7 @@ func TestRegistry(t *testing.T) {
 // TestRegistryGarbage: entries that others left unreadable are not instances.
 func TestRegistryGarbage(t *testing.T) {
 	ctx := testContext(t)
-	s := memory.New()
+	s := newStore(t)
 	if _, err := s.Commit(ctx, objdb.Txn{Then: []objdb.Op{
 		objdb.Put("/contiv.io/service/x/1", []byte("{")), objdb.Put("/contiv.io/service/x/2", []byte("null")), objdb.Put("/contiv.io/service/x/3", nil),
 	}}); err != nil {
@@ -84,7 +83,7 @@ func TestRegistryGarbage(t *testing.T) {
 // of the one that has replaced it.
 func TestSuccessorKeepsItsEntry(t *testing.T) {
 	ctx := testContext(t)
-	s := memory.New()
+	s := newStore(t)
 	info := objdb.ServiceInfo{ServiceName: "netmaster", HostAddr: "10.0.0.1", Port: 9999, Version: "old"}
 	w := objdb.WatchServices(ctx, s, "netmaster")
 	old := objdb.Register(ctx, s, info)

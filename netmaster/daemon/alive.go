@@ -146,7 +146,7 @@ func refuses(ctx context.Context, dialer *net.Dialer, leader string) bool {
 func endTenure(ctx context.Context, store objdb.Store, tenure int64) {
 	for {
 		try, cancel := context.WithTimeout(ctx, endWithin)
-		err := objdb.EndTenure(try, store, state.LeaderKey, tenure)
+		err := objdb.EndTerm(try, store, state.LeaderKey, tenure)
 		cancel()
 		if err == nil || !retry.Pause(ctx, endAgain) {
 			return

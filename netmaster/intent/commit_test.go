@@ -86,9 +86,9 @@ func TestUnansweredCommit(t *testing.T) {
 	}
 }
 
-// TestTenureEndsUnanswered checks what is said when the tenure ends before the store
+// TestTermEndsUnanswered checks what is said when the tenure ends before the store
 // has told what became of a write: that nobody knows. The next leader does.
-func TestTenureEndsUnanswered(t *testing.T) {
+func TestTermEndsUnanswered(t *testing.T) {
 	store := memory.New()
 	e, l, stop := lead(t, store)
 	defer stop()
