@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -160,6 +161,9 @@ func TestGoldenFlows(t *testing.T) {
 		{"vrouter_dns_endpoint", rd, rd.Endpoint(local1)},
 		{"vlan_dns_fixed", vd, vd.Fixed()},
 		{"vlan_dns_endpoint", vd, vd.Endpoint(vl1)},
+		{"vrouter_service", r, r.Service(webService(vxNet1, 0))},
+		{"vrouter_service_affinity", r, r.Service(webService(vxNet1, time.Hour))},
+		{"vlan_service", v, v.Service(webService(vxNet1, 0))},
 	} {
 		t.Run(c.name, func(t *testing.T) { golden(t, c.name, render(c.p, c.flows)) })
 	}
@@ -215,16 +219,27 @@ func TestModesThatDoNotExist(t *testing.T) {
 	}
 }
 
+// No two objects want the same flow: in each mode, with and without host access.
 func TestFlowsAreUnique(t *testing.T) {
-	for _, programs := range []map[string]Program{routedFlows(vrouter(t)), tunnelledFlows(vxbridge(t))} {
+	modes := map[string]map[string]Program{
+		"vrouter": routedFlows(vrouter(t)), "vxlan": tunnelledFlows(vxbridge(t)),
+		"vlan": bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1})), "vlrouter": uplinkFlows(vlrouter(t)),
+	}
+	for name, set := range hostModes {
+		_, modes[name+" with host access"] = hostFlows(t, set)
+	}
+	for mode, programs := range modes {
 		seen := map[of.FlowKey]string{}
 		for owner, p := range programs {
 			for _, f := range p.Flows {
 				if other, dup := seen[f.Key()]; dup {
-					t.Errorf("%s and %s both want %s", owner, other, f)
+					t.Errorf("%s: %s and %s both want %s", mode, owner, other, f)
 				}
 				seen[f.Key()] = owner
 			}
+		}
+		if len(seen) == 0 {
+			t.Errorf("%s: no flows", mode)
 		}
 	}
 }
