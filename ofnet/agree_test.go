@@ -45,8 +45,8 @@ func TestAgreement(t *testing.T) {
 	} {
 		set.Round = 1
 		p := newPipeline(t, set)
-		t.Run(p.Mode(), func(t *testing.T) {
-			sw.AddBridge(p.Mode())
+		t.Run(p.Mode().String(), func(t *testing.T) {
+			sw.AddBridge(p.Mode().String())
 			a := &agreement{t: t, sw: sw, settings: set, rng: rand.New(rand.NewPCG(1, uint64(i))), p: p, objects: map[string]func(*Pipeline) Program{}}
 			for n := range 3 {
 				a.nets = append(a.nets, Network{
@@ -83,8 +83,8 @@ func TestAgreement(t *testing.T) {
 // begin starts an agent that declares all objects anew.
 func (a *agreement) begin() {
 	p := newPipeline(a.t, a.settings)
-	a.p, a.programs = p, map[string]Program{"fixed": p.Fixed()}
-	a.s = NewSwitch(SwitchConfig{Name: p.Mode(), Target: a.sw.Target(p.Mode()), Log: quiet(), Dial: func(ctx context.Context, target string) (Channel, error) {
+	a.p, a.programs = p, map[string]Program{"fixed": p.Program(Base{})}
+	a.s = NewSwitch(SwitchConfig{Name: p.Mode().String(), Target: a.sw.Target(p.Mode().String()), Log: quiet(), Dial: func(ctx context.Context, target string) (Channel, error) {
 		ch, err := agentParts{counts: &packetIns{}}.dial(ctx, target)
 		a.mu.Lock()
 		a.channel = ch
@@ -141,41 +141,41 @@ func (a *agreement) object() (string, func(*Pipeline) Program) {
 		for range r.IntN(4) {
 			control.Addrs = append(control.Addrs, a.vtep())
 		}
-		return "reach", func(p *Pipeline) Program { return p.Reach(control) }
+		return "reach", func(p *Pipeline) Program { return p.Program(control) }
 	case 10:
 		peer := a.vtep()
-		return "peer/" + peer.String(), func(p *Pipeline) Program { return p.Peer(peer) }
+		return "peer/" + peer.String(), func(p *Pipeline) Program { return p.Program(Peer{VTEP: peer}) }
 	case 0:
-		return "net/" + n.ID, func(p *Pipeline) Program { return p.Network(n) }
+		return "net/" + n.ID, func(p *Pipeline) Program { return p.Program(n) }
 	case 1, 2, 3:
 		e := a.endpoint(n)
-		return "ep/" + e.ID, func(p *Pipeline) Program { return p.Endpoint(e) }
+		return "ep/" + e.ID, func(p *Pipeline) Program { return p.Program(e) }
 	case 4, 5:
 		rule := Rule{
 			ID: fmt.Sprint("r", i), Priority: uint8(1 + r.IntN(3)), SrcGroup: uint32(r.IntN(3)), DstGroup: uint32(r.IntN(3)),
 			Proto: []uint8{0, of.ProtoICMP, of.ProtoTCP, of.ProtoUDP}[r.IntN(4)], DstPort: uint16(r.IntN(3)), Deny: r.IntN(2) == 0,
 		}
-		return "rule/" + rule.ID, func(p *Pipeline) Program { return p.Rule(rule) }
+		return "rule/" + rule.ID, func(p *Pipeline) Program { return p.Program(rule) }
 	case 6:
 		v := VRFPolicy{VRF: n.VRF, Generation: 1 + r.Uint32N(1000)}
-		return fmt.Sprint("vrf/", n.VRF), func(p *Pipeline) Program { return p.VRF(v) }
+		return fmt.Sprint("vrf/", n.VRF), func(p *Pipeline) Program { return p.Program(v) }
 	case 7:
 		f := Flood{Network: n}
 		for range r.IntN(4) {
 			f.Ports = append(f.Ports, 1+r.Uint32N(8))
 			f.VTEPs = append(f.VTEPs, a.vtep())
 		}
-		return "flood/" + n.ID, func(p *Pipeline) Program { return p.Flood(f) }
+		return "flood/" + n.ID, func(p *Pipeline) Program { return p.Program(f) }
 	case 8:
 		s := a.service(n, i)
-		return "svc/" + s.ID, func(p *Pipeline) Program { return p.Service(s) }
+		return "svc/" + s.ID, func(p *Pipeline) Program { return p.Program(s) }
 	}
 	if a.settings.Encap == VXLAN {
 		v := VRFPolicy{VRF: n.VRF, Generation: 1 + r.Uint32N(1000)}
-		return fmt.Sprint("vrf/", n.VRF), func(p *Pipeline) Program { return p.VRF(v) }
+		return fmt.Sprint("vrf/", n.VRF), func(p *Pipeline) Program { return p.Program(v) }
 	}
 	u := Uplink{Name: fmt.Sprint("eth", i%2), Port: 65010 + uint32(i%2)}
-	return "uplink/" + u.Name, func(p *Pipeline) Program { return p.Uplink(u) }
+	return "uplink/" + u.Name, func(p *Pipeline) Program { return p.Program(u) }
 }
 
 func (a *agreement) vtep() netip.Addr {
@@ -237,7 +237,7 @@ func (a *agreement) check() (contested uint64) {
 	a.flush()
 	ctx, cancel := context.WithTimeout(a.t.Context(), 2*time.Minute)
 	defer cancel()
-	ch, err := agentParts{counts: &packetIns{}}.dial(ctx, a.sw.Target(a.p.Mode()))
+	ch, err := agentParts{counts: &packetIns{}}.dial(ctx, a.sw.Target(a.p.Mode().String()))
 	if err != nil {
 		a.t.Fatal(err)
 	}

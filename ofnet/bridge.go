@@ -19,11 +19,21 @@ type Flood struct {
 // macTable forwards inside a network by the MAC addresses of its endpoints, which are
 // all known: nothing is learned. What is addressed to everybody, or to an address
 // nobody has, is flooded.
-type macTable struct{ noRows }
+type macTable struct{}
 
-func (macTable) id() uint8             { return featureSwitch }
-func (macTable) tables() []table       { return []table{tableMAC} }
-func (macTable) fixed(*Pipeline) []row { return nil }
+func (macTable) id() uint8       { return featureSwitch }
+func (macTable) tables() []table { return []table{tableMAC} }
+
+func (f macTable) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Endpoint:
+		return part{rows: f.endpoint(p, o)}
+	case Flood:
+		rows, groups := f.flood(p, o)
+		return part{rows: rows, groups: groups}
+	}
+	return part{}
+}
 
 func (macTable) endpoint(p *Pipeline, e Endpoint) []row {
 	m := of.NewMatch().Reg(regSegment, e.Segment()).EthDst(e.MAC)

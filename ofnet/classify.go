@@ -16,14 +16,30 @@ func (f classifier) tables() []table {
 	return []table{tableClassify}
 }
 
-func (f classifier) fixed(p *Pipeline) []row {
+func (f classifier) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Network:
+		return part{rows: f.network(p, o)}
+	case GroupVLAN:
+		return part{rows: f.vlan(p, o.Network, o.Tag)}
+	case Uplink:
+		return part{rows: f.uplink(p, o)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o), meters: o.QoS.meters(o)}
+	}
+	return part{}
+}
+
+func (f classifier) base(p *Pipeline) []row {
 	rows := []row{{tableClassify, prioDrop, of.NewMatch().EthSrcMasked(multicastBit, multicastBit), drop}}
 	if p.set.Encap == VXLAN {
 		// Networks of tunnels have no tags; a container must not smuggle one through.
 		rows = append(rows, row{tableClassify, prioDrop, of.NewMatch().VLANTagged(), drop})
 	}
 	if f.uplinks { // a VLAN that is no network's
-		rows = append(rows, row{tableUplink, prioMiss, of.NewMatch(), goTo(p.to(p.forward))})
+		rows = append(rows, row{tableUplink, prioMiss, of.NewMatch(), p.gotoStage(stageForward)})
 	}
 	return rows
 }
@@ -40,11 +56,11 @@ func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
 	if e.Encap == VLAN { // the port has its VLAN; a container must not choose one
 		from = from.VLANUntagged()
 	}
-	rows := []row{{tableClassify, prioNormal, from, e.QoS.sent(e).Apply(a).Goto(p.to(p.entry))}}
+	rows := []row{{tableClassify, prioNormal, from, e.QoS.sent(e).Apply(a).Goto(p.to(p.first(stageEntry)))}}
 	if e.QoS.DSCP != 0 {
 		a = a.SetField(of.FieldIPDSCP.Is(uint64(e.QoS.DSCP)))
 		for _, m := range []of.Match{from.IP(), from.IPv6()} {
-			rows = append(rows, row{tableClassify, prioSpecific, m, e.QoS.sent(e).Apply(a).Goto(p.to(p.entry))})
+			rows = append(rows, row{tableClassify, prioSpecific, m, e.QoS.sent(e).Apply(a).Goto(p.to(p.first(stageEntry)))})
 		}
 	}
 	return rows
@@ -64,7 +80,7 @@ func (f classifier) vlan(p *Pipeline, n Network, tag uint16) []row {
 		return nil
 	}
 	a := of.NewActions().SetReg(regSegment, n.Segment()).SetReg(regVRF, uint32(n.VRF))
-	return []row{{tableUplink, prioNormal, of.NewMatch().VLAN(tag), applyGoto(a, p.to(p.forward))}}
+	return []row{{tableUplink, prioNormal, of.NewMatch().VLAN(tag), applyGoto(a, p.to(p.first(stageForward)))}}
 }
 
 func (f classifier) uplink(p *Pipeline, u Uplink) []row {

@@ -75,7 +75,7 @@ func (s DNSSettings) meters(e Endpoint) []of.Meter {
 //
 //	dns        a query? is it for one of our addresses?
 //	dns-serve  by UDP: to the agent; by TCP for our addresses: to its port
-type dns struct{ noRows }
+type dns struct{}
 
 const (
 	dnsPort     = 53    // RFC 1035 section 4.2
@@ -91,7 +91,19 @@ func query(m of.Match) of.Match {
 	return m.IPProto(of.ProtoUDP).UDPDst(dnsPort).With(of.FieldIPFrag.Is(0))
 }
 
-func (f dns) fixed(p *Pipeline) []row {
+func (f dns) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Network:
+		return part{rows: f.network(p, o)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o), meters: p.set.DNS.meters(o)}
+	}
+	return part{}
+}
+
+func (f dns) base(p *Pipeline) []row {
 	serve := goTo(p.to(tableDNSServe))
 	rows := f.server(p, of.NewMatch(), LinkRouter4)
 	for _, family := range families {

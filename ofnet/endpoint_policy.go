@@ -19,21 +19,39 @@ import (
 //
 // A set is a number in a register, so its flows do not depend on how many endpoints it
 // holds for. Where peers and ports would multiply, they are clauses of a conjunction.
-type guards struct{ noRows }
+type endpointPolicies struct{}
 
 // regSet holds the number of the set between two tables.
 const regSet = regScratch
 
-func (guards) id() uint8 { return featureEndpointPolicy }
+func (endpointPolicies) id() uint8 { return featureEndpointPolicy }
 
-func (guards) tables() []table {
+func (endpointPolicies) tables() []table {
 	return []table{tableEndpointPolicy, tableEndpointPolicyOut, tableAllowOut, tableEndpointPolicyIn, tableAllowIn}
 }
 
-func (guards) fixed(p *Pipeline) []row {
+func (f endpointPolicies) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case EndpointPolicy:
+		return part{rows: f.policy(p, o), late: true}
+	case PolicyRuleSet:
+		return part{rows: f.ruleSet(p, o)}
+	case OwnNode:
+		return part{rows: f.ownNode(p, o)}
+	case VRFPolicy:
+		if o.EndpointPoliciesOnly {
+			return part{rows: vrfRows(p, o), late: true}
+		}
+	}
+	return part{}
+}
+
+func (endpointPolicies) base(p *Pipeline) []row {
 	deny := goTo(p.to(tableDeny))
 	return []row{
-		{tableEndpointPolicy, prioMiss, of.NewMatch(), goTo(p.to(p.filtered))},
+		{tableEndpointPolicy, prioMiss, of.NewMatch(), p.gotoStage(stageReply)},
 		{tableEndpointPolicyOut, prioMiss, of.NewMatch(), goTo(p.to(tableEndpointPolicyIn))},
 		{tableAllowOut, prioMiss, of.NewMatch(), deny},
 		{tableEndpointPolicyIn, prioMiss, of.NewMatch(), goTo(p.to(tableGroupSource))},
@@ -41,12 +59,12 @@ func (guards) fixed(p *Pipeline) []row {
 	}
 }
 
-// EndpointPolicy returns the flows that hold an endpoint to its sets. The receiver is told by its
-// MAC address, which is there in every mode by now, whatever its IP address is.
-func (p *Pipeline) EndpointPolicy(g EndpointPolicy) Program {
+// policy gives the rows that make an endpoint subject to its rule sets. The receiver is
+// known by its MAC address, which every mode has set by now, whatever its IP address is.
+func (endpointPolicies) policy(p *Pipeline, g EndpointPolicy) []row {
 	e := g.Endpoint
-	if !e.Local() || !p.set.EndpointPolicies {
-		return Program{}
+	if !e.Local() {
+		return nil
 	}
 	from := of.NewMatch().InPort(e.Port)
 	to := of.NewMatch().Reg(regVRF, uint32(e.VRF)).EthDst(e.MAC)
@@ -67,17 +85,14 @@ func (p *Pipeline) EndpointPolicy(g EndpointPolicy) Program {
 	if g.In != 0 {
 		rows = append(rows, row{tableEndpointPolicyIn, prioNormal, to, applyGoto(of.NewActions().SetReg(regSet, g.In), p.to(tableAllowIn))})
 	}
-	return Program{Late: true, Flows: p.place(guards{}, e.ID, rows)}
+	return rows
 }
 
-// OwnNode returns the flows that let guarded endpoints and their own host talk: by an
+// ownNode gives the rows that let endpoints with policies and their own host talk: by an
 // endpoint that is the host's, and by the host's addresses.
-func (p *Pipeline) OwnNode(hostEndpoints []Endpoint, addrs []netip.Addr) Program {
-	if !p.set.EndpointPolicies {
-		return Program{}
-	}
+func (endpointPolicies) ownNode(p *Pipeline, o OwnNode) []row {
 	var rows []row
-	for _, e := range hostEndpoints {
+	for _, e := range o.Endpoints {
 		if !e.Local() {
 			continue
 		}
@@ -86,17 +101,13 @@ func (p *Pipeline) OwnNode(hostEndpoints []Endpoint, addrs []netip.Addr) Program
 			row{tableEndpointPolicyOut, prioDrop, to, goTo(p.to(tableEndpointPolicyIn))},
 			row{tableEndpointPolicyIn, prioDrop, of.NewMatch().InPort(e.Port), goTo(p.to(tableGroupSource))})
 	}
-	for _, a := range addrs {
+	for _, a := range o.Addrs {
 		rows = append(rows, row{tableEndpointPolicyOut, prioDrop, of.NewMatch().Dst(host(a)), goTo(p.to(tableEndpointPolicyIn))})
 	}
-	return Program{Flows: dedupe(p.place(guards{}, "own-node", rows))}
+	return distinct(rows)
 }
 
-// PolicyRuleSet returns the flows of a set.
-func (p *Pipeline) PolicyRuleSet(s PolicyRuleSet) Program {
-	if !p.set.EndpointPolicies {
-		return Program{}
-	}
+func (endpointPolicies) ruleSet(p *Pipeline, s PolicyRuleSet) []row {
 	b := allowRows{set: s, mine: of.NewMatch().Reg(regSet, s.Number), table: tableAllowIn, do: goTo(p.to(tableGroupSource)), clauses: map[of.Match]of.Actions{}}
 	if s.Out {
 		b.table, b.do = tableAllowOut, goTo(p.to(tableEndpointPolicyIn))
@@ -107,7 +118,7 @@ func (p *Pipeline) PolicyRuleSet(s PolicyRuleSet) Program {
 	for _, m := range b.order {
 		b.rows = append(b.rows, row{b.table, prioGeneral, m, apply(b.clauses[m])})
 	}
-	return Program{Flows: dedupe(p.place(guards{}, s.ID, b.rows))}
+	return distinct(b.rows)
 }
 
 // allowRows collects the rows of a set.

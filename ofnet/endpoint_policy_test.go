@@ -109,7 +109,7 @@ func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string]
 			}
 			set := randomPolicyRuleSet(rng, uint32(LowestPolicyRuleSet+2*i+dir), dir == 1)
 			sets[dir] = &set
-			s.Set(owner, b.p.PolicyRuleSet(set))
+			s.Set(owner, b.p.Program(set))
 			if dir == 0 {
 				g.In = set.Number
 			} else {
@@ -117,7 +117,7 @@ func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string]
 			}
 		}
 		by[e.ID] = sets
-		s.Set("guard/"+e.ID, b.p.EndpointPolicy(g))
+		s.Set("guard/"+e.ID, b.p.Program(g))
 	}
 	return by
 }
@@ -138,7 +138,7 @@ func TestEndpointPoliciesAgreeWithReferenceModel(t *testing.T) {
 	for mode, b := range guardedBridges(t) {
 		t.Run(mode, func(t *testing.T) {
 			s := b.start(t, sw, mode)
-			passes := tableGoto(b.p, b.p.filtered)
+			passes := tableGoto(b.p, b.p.first(stageReply))
 			var rules []Rule
 			verdicts := map[bool]int{}
 			for round := range 10 {
@@ -150,7 +150,7 @@ func TestEndpointPoliciesAgreeWithReferenceModel(t *testing.T) {
 				}
 				enforce(t, s, b, before, rules)
 				if rules == nil {
-					s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: uint32(round + 1), EndpointPoliciesOnly: true}))
+					s.Set("vrf", b.p.Program(VRFPolicy{VRF: b.network.VRF, Generation: uint32(round + 1), EndpointPoliciesOnly: true}))
 					settle(t, s)
 				}
 				for range 25 {
@@ -207,11 +207,11 @@ func TestEndpointPoliciesAndConnections(t *testing.T) {
 			hold := func(g EndpointPolicy, sets ...PolicyRuleSet) {
 				t.Helper()
 				for _, set := range sets {
-					s.Set("allow/"+set.ID, b.p.PolicyRuleSet(set))
+					s.Set("allow/"+set.ID, b.p.Program(set))
 				}
-				s.Set("guard/"+g.Endpoint.ID, b.p.EndpointPolicy(g))
+				s.Set("guard/"+g.Endpoint.ID, b.p.Program(g))
 				generation++
-				s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: generation, EndpointPoliciesOnly: true}))
+				s.Set("vrf", b.p.Program(VRFPolicy{VRF: b.network.VRF, Generation: generation, EndpointPoliciesOnly: true}))
 				settle(t, s)
 			}
 			tracked := func() string { return sw.Appctl("dpctl/dump-conntrack") }
@@ -251,11 +251,11 @@ func TestEndpointPoliciesAndTheHost(t *testing.T) {
 	})
 	s := b.start(t, sw, "br")
 	pod, node, other := b.endpoints[0], b.endpoints[1], b.endpoints[2]
-	s.Set("in", b.p.PolicyRuleSet(PolicyRuleSet{ID: "in", Number: 20}))
-	s.Set("out", b.p.PolicyRuleSet(PolicyRuleSet{ID: "out", Number: 21, Out: true}))
-	s.Set("guard", b.p.EndpointPolicy(EndpointPolicy{Endpoint: pod, In: 20, Out: 21}))
-	s.Set("node", b.p.OwnNode([]Endpoint{node}, []netip.Addr{addr("10.1.1.8")}))
-	s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: 1, EndpointPoliciesOnly: true}))
+	s.Set("in", b.p.Program(PolicyRuleSet{ID: "in", Number: 20}))
+	s.Set("out", b.p.Program(PolicyRuleSet{ID: "out", Number: 21, Out: true}))
+	s.Set("guard", b.p.Program(EndpointPolicy{Endpoint: pod, In: 20, Out: 21}))
+	s.Set("node", b.p.Program(OwnNode{Endpoints: []Endpoint{node}, Addrs: []netip.Addr{addr("10.1.1.8")}}))
+	s.Set("vrf", b.p.Program(VRFPolicy{VRF: b.network.VRF, Generation: 1, EndpointPoliciesOnly: true}))
 	settle(t, s)
 	for name, c := range map[string]struct {
 		from   Endpoint
@@ -272,7 +272,7 @@ func TestEndpointPoliciesAndTheHost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trace := sw.Trace("br", fmt.Sprintf("udp,in_port=%d,dl_src=%s,dl_dst=%s,nw_src=%s,nw_dst=%s,nw_ttl=64,udp_dst=%d", c.from.Port, c.from.MAC, RouterMAC, c.from.IPv4, c.dst, c.port), "--ct-next", "trk,new")
-			if got := strings.Contains(trace, tableGoto(b.p, b.p.filtered)); got != c.passes {
+			if got := strings.Contains(trace, tableGoto(b.p, b.p.first(stageReply))); got != c.passes {
 				t.Errorf("passes %t:\n%s", got, trace)
 			}
 			if strings.Contains(trace, "controller(") {
@@ -292,7 +292,7 @@ func TestPolicyRuleSetSize(t *testing.T) {
 	for i := range 20 {
 		a.Ports = append(a.Ports, PortRange{of.ProtoTCP, uint16(1000 + 2*i), uint16(1000 + 2*i)})
 	}
-	if got := len(p.PolicyRuleSet(PolicyRuleSet{ID: "s", Number: 20, Allows: []Allow{a, a}}).Flows); got != 1000+20+2 {
+	if got := len(p.Program(PolicyRuleSet{ID: "s", Number: 20, Allows: []Allow{a, a}}).Flows); got != 1000+20+2 {
 		t.Errorf("%d flows", got)
 	}
 }
@@ -301,13 +301,13 @@ func TestPolicyRuleSetSize(t *testing.T) {
 func guardedFlows(t *testing.T) map[string]Program {
 	b := guardedBridges(t)["vlan"]
 	flows := b.programs()
-	flows["vrf"] = b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: 5, EndpointPoliciesOnly: true})
-	flows["node"] = b.p.OwnNode(b.endpoints[3:4], []netip.Addr{addr("10.9.9.9"), addr("2001:db8::9")})
-	flows["guard"] = b.p.EndpointPolicy(EndpointPolicy{Endpoint: b.endpoints[0], In: 16, Out: 17})
+	flows["vrf"] = b.p.Program(VRFPolicy{VRF: b.network.VRF, Generation: 5, EndpointPoliciesOnly: true})
+	flows["node"] = b.p.Program(OwnNode{Endpoints: b.endpoints[3:4], Addrs: []netip.Addr{addr("10.9.9.9"), addr("2001:db8::9")}})
+	flows["guard"] = b.p.Program(EndpointPolicy{Endpoint: b.endpoints[0], In: 16, Out: 17})
 	rng := rand.New(rand.NewPCG(6, 6))
 	for i := range uint32(20) {
 		s := randomPolicyRuleSet(rng, LowestPolicyRuleSet+i, i%2 == 1)
-		flows["allow/"+s.ID] = b.p.PolicyRuleSet(s)
+		flows["allow/"+s.ID] = b.p.Program(s)
 	}
 	return flows
 }

@@ -62,7 +62,7 @@ func HostMAC(vtep netip.Addr) MAC {
 }
 
 // external routes to what is no endpoint, by the next hops that BGP has told.
-type external struct{ noRows }
+type external struct{}
 
 func (external) id() uint8       { return featureExternal }
 func (external) tables() []table { return []table{tableExternal} }
@@ -78,7 +78,20 @@ var notRouted = []netip.Prefix{
 	netip.MustParsePrefix("ff00::/8"),
 }
 
-func (external) fixed(p *Pipeline) []row {
+func (f external) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Route:
+		return part{rows: f.route(p, o)}
+	case HopSet:
+		rows, groups := f.hops(p, o)
+		return part{rows: rows, groups: groups}
+	}
+	return part{}
+}
+
+func (external) base(p *Pipeline) []row {
 	// What comes from outside does not go out again: hosts are no transit.
 	rows := []row{{tableRoute, prioMiss + 1, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(tableReach))}}
 	for _, dst := range notRouted {
@@ -119,15 +132,4 @@ func (external) hops(p *Pipeline, h HopSet) (rows []row, groups []of.Group) {
 		g.Buckets = g.Buckets.AddWeighted(1, to(mac).Resubmit(p.to(tableUplinkOut)))
 	}
 	return []row{{tableDeliver, prioSpecific, m, apply(of.NewActions().Group(h.ID))}}, []of.Group{g}
-}
-
-// Route returns the flow of a route to the outside.
-func (p *Pipeline) Route(r Route) Program {
-	return Program{Flows: p.place(external{}, "route "+r.Prefix.String(), external{}.route(p, r))}
-}
-
-// Hops returns what delivers to a set of next hops.
-func (p *Pipeline) Hops(h HopSet) Program {
-	rows, groups := external{}.hops(p, h)
-	return Program{Flows: p.place(external{}, "hops", rows), Groups: groups}
 }

@@ -9,7 +9,7 @@ import of "github.com/contiv/netplugin/libopenflow"
 //	state-new    what begins a connection that is subject to rules, within the rate
 //
 // A packet that begins a connection counts once, where it is looked up first.
-type fair struct{ noRows }
+type fair struct{}
 
 // Meters of endpoints, between those of queries and rejectMeter. Ports that share one are
 // portMeters apart.
@@ -50,7 +50,17 @@ func (p *Pipeline) afterTrack() table {
 	return tableStateNew
 }
 
-func (fair) fixed(p *Pipeline) []row {
+func (f fair) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o), meters: f.meters(p.set, o)}
+	}
+	return part{}
+}
+
+func (fair) base(p *Pipeline) []row {
 	if p.set.ConnectionRate == 0 {
 		return nil
 	}
@@ -66,7 +76,7 @@ func (fair) endpoint(p *Pipeline, e Endpoint) []row {
 	}
 	from := of.NewMatch().InPort(e.Port)
 	var rows []row
-	if p.set.NDByAgent && p.answersND() {
+	if p.set.NDByAgent && p.layout.has(tableNDReply) {
 		rows = append(rows, row{tableNDReply, prioSpecific, from.ICMPv6(icmpv6NeighborSolicit), handOver(agentMeter(e.Port))})
 	}
 	if p.set.ConnectionRate == 0 {
@@ -102,18 +112,6 @@ func handOver(meter uint32) of.Instructions {
 
 // counted, in regZone: no zone of a service, but the packet has been counted.
 const counted = 1
-
-// answersND reports whether the pipeline answers neighbour discovery.
-func (p *Pipeline) answersND() bool {
-	for _, f := range p.features {
-		for _, t := range f.tables() {
-			if t == tableNDReply {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // meters are those of an endpoint of this host.
 func (fair) meters(set Settings, e Endpoint) []of.Meter {

@@ -12,7 +12,7 @@ import (
 // here could judge (MPLS, PPPoE), do not get any further.
 //
 // Containers that may send under addresses of others may be routers as well.
-type frames struct{ noRows }
+type frames struct{}
 
 func (frames) id() uint8       { return featureFrame }
 func (frames) tables() []table { return []table{tableFrame} }
@@ -38,11 +38,16 @@ var (
 	allHosts4  = netip.MustParseAddr("224.0.0.1") // general queries (RFC 2236, RFC 3376)
 )
 
-func (frames) fixed(p *Pipeline) []row {
-	next := goTo(p.to(tableSource))
-	if p.set.AllowSpoofing {
-		next = goTo(p.to(tableNeighbour))
+func (f frames) part(p *Pipeline, o Object) part {
+	switch o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
 	}
+	return part{}
+}
+
+func (frames) base(p *Pipeline) []row {
+	next := p.gotoNext(tableFrame)
 	rows := []row{
 		{tableFrame, prioGeneral, of.NewMatch().ARP(arpRequest), next},
 		{tableFrame, prioGeneral, of.NewMatch().ARP(arpReply), next},

@@ -48,22 +48,7 @@ func (h HostAccess) answers() []netip.Addr { return append(h.addrs(), h.Pass4, h
 // covers goes to it. Then addresses are translated, by a connection tracking zone of
 // each VRF: tenants may have equal addresses. A connection that the host has made to a
 // container's own address is not.
-type hostAccess struct {
-	noRows
-	world bool
-}
-
-// hostFeatures are the features that give a pipeline host access.
-func hostFeatures(set Settings) []feature {
-	if !set.Host.enabled() {
-		return nil
-	}
-	access := hostAccess{world: set.Encap == VXLAN && set.Routing}
-	if set.Routing {
-		return []feature{access}
-	}
-	return []feature{access, hostNeighbour{}}
-}
+type hostAccess struct{ world bool }
 
 // hostZoneBit makes the zone of a VRF's translations from its number.
 const hostZoneBit = 1 << 14
@@ -80,7 +65,21 @@ func (f hostAccess) tables() []table {
 	return t
 }
 
-func (f hostAccess) fixed(p *Pipeline) []row {
+func (f hostAccess) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Network:
+		return part{rows: f.network(p, o)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o)}
+	case HostPort:
+		return part{rows: f.port(p, o)}
+	}
+	return part{}
+}
+
+func (f hostAccess) base(p *Pipeline) []row {
 	const established = of.CTTracked | of.CTEst
 	state := func(bits uint32) of.Match { return of.NewMatch().CTState(bits, bits) }
 	deliver := goTo(p.to(tableHostDeliver))
@@ -103,7 +102,7 @@ func (f hostAccess) fixed(p *Pipeline) []row {
 		}), p.to(tableHostDeliver))})
 	}
 	// What has been let through: the host has routed it already.
-	passed := row{p.next, prioSpecific, of.NewMatch().Reg(regOrigin, originPassed), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))}
+	passed := row{p.first(stageOutput), prioSpecific, of.NewMatch().Reg(regOrigin, originPassed), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))}
 	if p.set.Routing {
 		passed.do = goTo(p.to(tableDeliver))
 	}
@@ -151,18 +150,9 @@ func (f hostAccess) network(p *Pipeline, n Network) []row {
 	return rows
 }
 
-// HostPort returns the flows of the host's own port.
-//
-// By it the host also answers under its addresses in infra networks: own.
-func (p *Pipeline) HostPort(port uint32, own ...netip.Addr) Program {
-	if !p.set.Host.enabled() {
-		return Program{}
-	}
-	f := hostAccess{world: p.mode == "vrouter"}
-	return Program{Flows: p.place(f, "host", f.hostPort(p, port, own))}
-}
-
-func (f hostAccess) hostPort(p *Pipeline, port uint32, infra []netip.Addr) []row {
+// port gives the rows of the host's own port.
+func (f hostAccess) port(p *Pipeline, o HostPort) []row {
+	port := o.Port
 	h := p.set.Host
 	rows := []row{
 		{tableClassify, prioNormal, of.NewMatch().InPort(port), applyGoto(of.NewActions().SetReg(regOrigin, originPassed), p.to(tableHostIn))},
@@ -170,7 +160,7 @@ func (f hostAccess) hostPort(p *Pipeline, port uint32, infra []netip.Addr) []row
 	}
 	toHost := applyGoto(of.NewActions().SetReg(regOutPort, port), p.to(tableTrack))
 	local := of.NewMatch().Reg(regOrigin, originLocal)
-	for _, a := range append(h.addrs(), infra...) {
+	for _, a := range append(h.addrs(), o.Infra...) {
 		if a.IsValid() {
 			own := applyGoto(of.NewActions().SetReg(regOrigin, originHost), p.to(tableHostIn))
 			rows = append(rows, row{tableClassify, prioSpecific, of.NewMatch().InPort(port).Src(host(a)), own})
@@ -181,11 +171,11 @@ func (f hostAccess) hostPort(p *Pipeline, port uint32, infra []netip.Addr) []row
 			continue
 		}
 		switch p.mode {
-		case "vrouter", "vlrouter":
+		case VXLANRouting, VLANRouting:
 			rows = append(rows, row{tableRoute, prioNormal, local.Dst(host(a)), toHost})
-		case "vxlan":
+		case VXLANBridge:
 			rows = append(rows, row{tableMAC, prioSpecific, local.Dst(host(a)), goTo(p.to(tableHostEmit))})
-		case "vlan":
+		case VLANBridge:
 			rows = append(rows, row{tableSwitch, prioSpecific, local.Dst(host(a)), goTo(p.to(tableHostEmit))})
 		}
 	}
@@ -251,7 +241,7 @@ func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip
 // hostNeighbour answers, in the bridge modes, what containers ask about the way to the
 // host: the host's address, for those with a route to it on their link, and in the
 // VXLAN bridge the gateways, behind which nobody else can be.
-type hostNeighbour struct{ noRows }
+type hostNeighbour struct{}
 
 func (hostNeighbour) id() uint8 { return featureHost }
 
@@ -259,13 +249,18 @@ func (hostNeighbour) tables() []table {
 	return []table{tableNeighbour, tableARPReply, tableNDReply, tableNDFinish}
 }
 
-func (f hostNeighbour) fixed(p *Pipeline) []row {
-	var rows []row
-	for _, r := range append((arpResponder{}).fixed(p), (ndResponder{}).fixed(p)...) {
-		if r.table == tableARPReply || r.table == tableNDReply || r.table == tableNDFinish {
-			rows = append(rows, r)
-		}
+func (f hostNeighbour) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Network:
+		return part{rows: f.network(p, o)}
 	}
+	return part{}
+}
+
+func (f hostNeighbour) base(p *Pipeline) []row {
+	rows := append([]row{arpReplyRow()}, ndReplyRows(p)...)
 	h := p.set.Host
 	return append(append(rows, f.answers(p, of.NewMatch(), h.Addr4, h.Addr6)...), f.answers(p, of.NewMatch(), h.Pass4, h.Pass6)...)
 }

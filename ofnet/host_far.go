@@ -43,7 +43,7 @@ func (f hostAccess) farFixed(p *Pipeline) []row {
 		return nil
 	}
 	_, remote, label := p.set.Host.farTunnel()
-	rows := []row{{tableTrack, prioDrop, of.NewMatch().Reg(regOrigin, originHost), goTo(p.to(p.next))}}
+	rows := []row{{tableTrack, prioDrop, of.NewMatch().Reg(regOrigin, originHost), p.gotoStage(stageOutput)}}
 	back := apply(of.NewActions().SetEthSrc(RouterMAC).SetEthDst(p.set.Host.MAC).
 		Move(of.FieldReg(regSegment).All(), of.FieldTunID.Range(0, 31)).Move(label, remote).Output(p.set.TunnelPort))
 	for _, bits := range []uint32{trackedReply, trackedRelated} {
@@ -95,7 +95,7 @@ func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
 	mac := h.MAC
 	for _, family := range []func(of.Match) of.Match{of.Match.IP, of.Match.IPv6} {
 		rows = append(rows,
-			row{tableTunnelNet, prioSpecific, family(tunnel.With(of.FieldEthSrc.IsMAC(mac))), applyGoto(in, p.to(p.forward))},
+			row{tableTunnelNet, prioSpecific, family(tunnel.With(of.FieldEthSrc.IsMAC(mac))), applyGoto(in, p.to(p.first(stageForward)))},
 			row{tableTunnelNet, prioSpecific + 1, family(tunnel.With(of.FieldEthDst.IsMAC(mac))), apply(back)})
 	}
 	return rows

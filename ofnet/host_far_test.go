@@ -14,17 +14,17 @@ func farFlows(t *testing.T) (*Pipeline, Network, map[string]Program) {
 	p := newPipeline(t, Settings{Encap: VXLAN, Routing: true, Round: 1, Host: access, TunnelPort: testTunnelPort})
 	meant := within(vxNet1)
 	meant.Meant = true
-	flows := map[string]Program{"fixed": p.Fixed(), "peer": p.Peer(addr("198.51.100.7")), "host": p.HostPort(testHostPort), "net": p.Network(meant), "other": p.Network(within(vxOther))}
+	flows := map[string]Program{"fixed": p.Program(Base{}), "peer": p.Program(Peer{VTEP: addr("198.51.100.7")}), "host": p.Program(HostPort{Port: testHostPort}), "net": p.Program(meant), "other": p.Program(within(vxOther))}
 	for _, e := range []Endpoint{known(local1, true), known(red, false), remote1} {
-		flows["ep/"+e.ID] = p.Endpoint(e)
+		flows["ep/"+e.ID] = p.Program(e)
 	}
 	return p, meant, flows
 }
 
 func TestGoldenFarHosts(t *testing.T) {
 	p, meant, _ := farFlows(t)
-	golden(t, "host_far_network", render(p, p.Network(meant)))
-	golden(t, "host_far_fixed", render(p, p.Fixed()))
+	golden(t, "host_far_network", render(p, p.Program(meant)))
+	golden(t, "host_far_fixed", render(p, p.Program(Base{})))
 }
 
 // Verdicts of a real switch about packets between a host and containers of others.

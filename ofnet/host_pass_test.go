@@ -23,13 +23,13 @@ func TestTraceForwardedByTheHost(t *testing.T) {
 			}
 			bridge := "pass-" + name
 			realBridge(t, sw, bridge, map[string]Program{
-				"fixed": p.Fixed(), "host": p.HostPort(testHostPort, addr("132.1.1.2")), "net": p.Network(within(network)),
-				"guarded": p.Endpoint(guarded), "ruled": p.Endpoint(ruled),
-				"set":   p.PolicyRuleSet(PolicyRuleSet{ID: "in", Number: 20, Allows: []Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}}),
-				"guard": p.EndpointPolicy(EndpointPolicy{Endpoint: guarded, In: 20}),
-				"rule":  p.Rule(Rule{ID: "r", Priority: 10, Dst: host(ruled.IPv4), Proto: 6, DstPort: 22, Deny: true}),
-				"vrf":   p.VRF(VRFPolicy{VRF: network.VRF, Generation: 3}),
-				"node":  p.OwnNode(nil, []netip.Addr{addr("172.19.255.254")}),
+				"fixed": p.Program(Base{}), "host": p.Program(HostPort{Port: testHostPort, Infra: []netip.Addr{addr("132.1.1.2")}}), "net": p.Program(within(network)),
+				"guarded": p.Program(guarded), "ruled": p.Program(ruled),
+				"set":   p.Program(PolicyRuleSet{ID: "in", Number: 20, Allows: []Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}}),
+				"guard": p.Program(EndpointPolicy{Endpoint: guarded, In: 20}),
+				"rule":  p.Program(Rule{ID: "r", Priority: 10, Dst: host(ruled.IPv4), Proto: 6, DstPort: 22, Deny: true}),
+				"vrf":   p.Program(VRFPolicy{VRF: network.VRF, Generation: 3}),
+				"node":  p.Program(OwnNode{Endpoints: nil, Addrs: []netip.Addr{addr("172.19.255.254")}}),
 			})
 			for i := range 4 {
 				sw.AddDummyPort(bridge, fmt.Sprintf("%s-p%d", bridge, i+1), fmt.Sprint(i+1))

@@ -37,16 +37,16 @@ func within(n Network) Network {
 func hostFlows(t *testing.T, set Settings) (*Pipeline, map[string]Program) {
 	set.Round, set.Host, set.TunnelPort = 1, testAccess, testTunnelPort
 	p := newPipeline(t, set)
-	flows := map[string]Program{"fixed": p.Fixed(), "host": p.HostPort(testHostPort)}
+	flows := map[string]Program{"fixed": p.Program(Base{}), "host": p.Program(HostPort{Port: testHostPort})}
 	networks, endpoints := []Network{vxNet1, vxOther}, []Endpoint{known(local1, true), known(policed(local1b), true), known(red, false), remote1}
 	if set.Encap == VLAN {
 		networks, endpoints = []Network{vlNet1}, []Endpoint{known(vl1, true), known(policed(vl2), true), vlFar}
 	}
 	for _, n := range networks {
-		flows["net/"+n.ID] = p.Network(within(n))
+		flows["net/"+n.ID] = p.Program(within(n))
 	}
 	for _, e := range endpoints {
-		flows["ep/"+e.ID] = p.Endpoint(e)
+		flows["ep/"+e.ID] = p.Program(e)
 	}
 	return p, flows
 }
@@ -56,15 +56,15 @@ func TestGoldenHostAccess(t *testing.T) {
 		p, flows := hostFlows(t, set)
 		golden(t, "host_"+name+"_port", render(p, flows["host"]))
 		if set.Encap == VXLAN {
-			golden(t, "host_"+name+"_network", render(p, p.Network(within(vxNet1))))
-			golden(t, "host_"+name+"_endpoint", render(p, p.Endpoint(known(local1, true))))
+			golden(t, "host_"+name+"_network", render(p, p.Program(within(vxNet1))))
+			golden(t, "host_"+name+"_endpoint", render(p, p.Program(known(local1, true))))
 		} else {
-			golden(t, "host_"+name+"_endpoint", render(p, p.Endpoint(known(vl1, true))))
+			golden(t, "host_"+name+"_endpoint", render(p, p.Program(known(vl1, true))))
 		}
 	}
 	p, _ := hostFlows(t, hostModes["vrouter"])
-	golden(t, "host_vrouter_fixed", render(p, p.Fixed()))
-	golden(t, "host_vrouter_endpoint_private", render(p, p.Endpoint(known(red, false))))
+	golden(t, "host_vrouter_fixed", render(p, p.Program(Base{})))
+	golden(t, "host_vrouter_endpoint_private", render(p, p.Program(known(red, false))))
 }
 
 var hostModes = map[string]Settings{
@@ -79,7 +79,7 @@ func TestTraceHostAccess(t *testing.T) {
 	sw := ovstest.Start(t)
 	for name, set := range hostModes {
 		p, flows := hostFlows(t, set)
-		flows["svc"] = p.Service(Service{ID: "api", VRF: local1.VRF, Frontends: []Frontend{{
+		flows["svc"] = p.Program(Service{ID: "api", VRF: local1.VRF, Frontends: []Frontend{{
 			Number: 7, Proto: 6, Addr: netip.MustParseAddrPort("10.96.0.1:443"),
 			Providers: []Provider{{Addr: netip.MustParseAddrPort("192.0.2.9:6443")}},
 		}}})
@@ -143,10 +143,10 @@ func TestTraceHostAndTracked(t *testing.T) {
 	looked := fmt.Sprint("ct(table=", p.to(tableHostTrack))
 	sw := ovstest.Start(t)
 	realBridge(t, sw, "br", map[string]Program{
-		"fixed": p.Fixed(), "host": p.HostPort(testHostPort), "net": p.Network(within(vxNet1)),
-		"guarded": p.Endpoint(guarded), "free": p.Endpoint(free), "red": p.Endpoint(red),
-		"guard": p.EndpointPolicy(EndpointPolicy{Endpoint: guarded}), "vrf": p.VRF(VRFPolicy{VRF: guarded.VRF, EndpointPoliciesOnly: true}),
-		"vrf red": p.VRF(VRFPolicy{VRF: red.VRF}),
+		"fixed": p.Program(Base{}), "host": p.Program(HostPort{Port: testHostPort}), "net": p.Program(within(vxNet1)),
+		"guarded": p.Program(guarded), "free": p.Program(free), "red": p.Program(red),
+		"guard": p.Program(EndpointPolicy{Endpoint: guarded}), "vrf": p.Program(VRFPolicy{VRF: guarded.VRF, EndpointPoliciesOnly: true}),
+		"vrf red": p.Program(VRFPolicy{VRF: red.VRF}),
 	})
 	for i := range 4 {
 		sw.AddDummyPort("br", fmt.Sprintf("p%d", i+1), fmt.Sprint(i+1))

@@ -49,19 +49,19 @@ func TestNoIdentityNAT(t *testing.T) {
 		for _, program := range programs {
 			check(mode, program)
 		}
-		check(mode, p.Service(webService(vxNet1, 0)))
+		check(mode, p.Program(webService(vxNet1, 0)))
 		// A service whose address is that of its provider.
 		own := webService(vxNet1, 0)
 		own.Frontends = own.Frontends[:1]
 		own.Frontends[0].Addr = own.Frontends[0].Providers[0].Addr
-		for _, f := range p.Service(own).Flows {
+		for _, f := range p.Program(own).Flows {
 			if strings.Contains(f.String(), "nat(dst="+own.Frontends[0].Addr.String()) {
 				t.Errorf("%s: a service at its provider's address is translated: %s", mode, f.String())
 			}
 		}
 		same := local1
 		same.Private4, same.Direct4 = same.IPv4, true
-		check(mode, p.Endpoint(same))
+		check(mode, p.Program(same))
 	}
 	_, _, far := farFlows(t)
 	for _, program := range far {

@@ -5,46 +5,88 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
+// Mode is a way of forwarding.
+type Mode uint8
+
+// The modes: what carries frames between hosts, and whether by IP or by MAC address.
+const (
+	VLANBridge Mode = iota + 1
+	VXLANBridge
+	VXLANRouting
+	VLANRouting
+)
+
+// Modes are all there are.
+func Modes() []Mode { return []Mode{VLANBridge, VXLANBridge, VXLANRouting, VLANRouting} }
+
+// String is the name of the pipeline, as inspection tells it.
+func (m Mode) String() string {
+	return [...]string{"none", "vlan", "vxlan", "vrouter", "vlrouter"}[m]
+}
+
+// mode is the mode that the settings ask for.
+func (s Settings) mode() (Mode, error) {
+	switch {
+	case s.Encap == VXLAN && s.Routing:
+		return VXLANRouting, nil
+	case s.Encap == VXLAN:
+		return VXLANBridge, nil
+	case s.Encap == VLAN && s.Routing:
+		return VLANRouting, nil
+	case s.Encap == VLAN:
+		return VLANBridge, nil
+	}
+	return 0, errs.New(errs.Invalid, "encapsulation %d is unknown: expected vlan or vxlan", s.Encap)
+}
+
 // NewPipeline puts together the features of a forwarding mode. A combination that
 // does not exist is Invalid.
 func NewPipeline(set Settings) (*Pipeline, error) {
-	p := &Pipeline{set: set, tunnels: map[tunnelKey]of.Instructions{}}
-	switch {
-	case set.Encap == VXLAN && set.Routing:
-		p.mode, p.forward, p.filtered = "vrouter", tableRoute, tableHop
-		p.features = []feature{classifier{}, tunnels{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}}
-	case set.Encap == VXLAN:
-		p.mode, p.forward, p.filtered = "vxlan", tableTrack, tableMAC
-		p.features = append(bridgeNeighbours(set), tunnels{}, macTable{})
-	case set.Encap == VLAN && !set.Routing:
-		p.mode, p.forward, p.filtered = "vlan", tableReach, tableSwitch
-		p.features = append(bridgeNeighbours(set), reach{next: tableTrack}, macSwitch{})
-	case set.Encap == VLAN:
-		p.mode, p.forward, p.filtered = "vlrouter", tableRoute, tableHop
-		p.features = []feature{
-			classifier{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}, reach{next: tableExternal}, uplinkRouter{}, external{},
-		}
-	default:
-		return nil, errs.New(errs.Invalid, "encapsulation %d is unknown: expected vlan or vxlan", set.Encap)
+	mode, err := set.mode()
+	if err != nil {
+		return nil, err
 	}
-	p.next, p.filtered = p.filtered, tableServiceReply
-	p.policy.byAddress = !set.Routing
-	p.features = append(p.features, p.policy, service{}, rejecter{}, fair{})
-	if set.EndpointPolicies {
-		p.features = append(p.features, guards{})
-	}
-	p.entry, p.sent = tableFrame, tableService
-	p.features = append(p.features, frames{})
+	features := featuresOf(mode, set)
+	return &Pipeline{set: set, mode: mode, features: features, layout: newLayout(features), tunnels: map[tunnelKey]of.Instructions{}}, nil
+}
+
+// featuresOf are the features of a mode, configured. Where two have the same flow, the
+// first one's counts.
+func featuresOf(mode Mode, set Settings) []feature {
+	features := forwarding(mode, set)
 	if set.DNS.Rate != 0 {
-		p.sent = tableDNS
-		p.features = append(p.features, dns{})
+		features = append(features, dns{})
 	}
+	features = append(features, policy{byAddress: !set.Routing}, service{}, rejecter{}, fair{})
+	if set.EndpointPolicies {
+		features = append(features, endpointPolicies{})
+	}
+	features = append(features, frames{})
 	if !set.AllowSpoofing {
-		p.features = append(p.features, sourceCheck{})
+		features = append(features, sourceCheck{})
 	}
-	p.features = append(p.features, hostFeatures(set)...)
-	p.ids, p.names = number(p.features)
-	return p, nil
+	if set.Host.enabled() {
+		features = append(features, hostAccess{world: mode == VXLANRouting})
+		if !set.Routing {
+			features = append(features, hostNeighbour{})
+		}
+	}
+	return features
+}
+
+// forwarding are the features that differ between modes.
+func forwarding(mode Mode, set Settings) []feature {
+	routed := []feature{classifier{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}}
+	switch mode {
+	case VXLANRouting:
+		return append(routed, tunnels{}, reach{})
+	case VLANRouting:
+		return append(routed, reach{links: true}, uplinkRouter{}, external{})
+	case VXLANBridge:
+		return append(bridgeNeighbours(set), tunnels{}, macTable{}, reach{})
+	default:
+		return append(bridgeNeighbours(set), reach{links: true}, macSwitch{})
+	}
 }
 
 // bridgeNeighbours are the features before forwarding in the bridge modes: neighbour

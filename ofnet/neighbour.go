@@ -8,15 +8,20 @@ import (
 
 // neighbour sends what containers ask about their neighbours to the responders. With
 // nd, nothing of the link-local kind passes: routed networks have no common link.
-type neighbour struct {
-	noRows
-	arp, nd bool
-}
+type neighbour struct{ arp, nd bool }
 
 func (neighbour) id() uint8       { return featureNeighbour }
 func (neighbour) tables() []table { return []table{tableNeighbour} }
 
-func (f neighbour) fixed(p *Pipeline) []row {
+func (f neighbour) part(p *Pipeline, o Object) part {
+	switch o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	}
+	return part{}
+}
+
+func (f neighbour) base(p *Pipeline) []row {
 	var rows []row
 	add := func(priority uint16, m of.Match, do of.Instructions) {
 		rows = append(rows, row{tableNeighbour, priority, m, do})
@@ -25,29 +30,38 @@ func (f neighbour) fixed(p *Pipeline) []row {
 		add(prioNormal, of.NewMatch().ARP(arpRequest), goTo(p.to(tableARP)))
 	}
 	if !f.nd {
-		add(prioMiss, of.NewMatch(), goTo(p.to(p.sent)))
+		add(prioMiss, of.NewMatch(), p.gotoStage(stageService))
 		return rows
 	}
 	add(prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborSolicit), goTo(p.to(tableND)))
 	for _, typ := range []uint8{icmpv6RouterSolicit, icmpv6RouterAdvert, icmpv6NeighborAdvert, icmpv6Redirect} {
 		add(prioNormal, of.NewMatch().ICMPv6(typ), drop)
 	}
-	add(prioMiss+1, of.NewMatch().IP(), goTo(p.to(p.sent)))
-	add(prioMiss+1, of.NewMatch().IPv6(), goTo(p.to(p.sent)))
+	add(prioMiss+1, of.NewMatch().IP(), p.gotoStage(stageService))
+	add(prioMiss+1, of.NewMatch().IPv6(), p.gotoStage(stageService))
 	return rows
 }
 
 // arpResponder answers ARP requests (RFC 826) for addresses that exist, without the
 // agent: asRouter with the router's MAC, otherwise with the endpoint's own.
-type arpResponder struct {
-	noRows
-	asRouter bool
-}
+type arpResponder struct{ asRouter bool }
 
 func (arpResponder) id() uint8       { return featureARP }
 func (arpResponder) tables() []table { return []table{tableARP, tableARPReply} }
 
-func (f arpResponder) fixed(p *Pipeline) []row {
+func (f arpResponder) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Network:
+		return part{rows: f.network(p, o)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o)}
+	}
+	return part{}
+}
+
+func (f arpResponder) base(p *Pipeline) []row {
 	rows := []row{
 		// A sender of 0.0.0.0 probes whether its own address is free (RFC 5227): an
 		// answer would tell it that it is not.
@@ -81,7 +95,7 @@ func (f arpResponder) unanswered(p *Pipeline) of.Instructions {
 	if f.asRouter {
 		return drop
 	}
-	return goTo(p.to(p.forward))
+	return p.gotoStage(stageForward)
 }
 
 // answer turns the frame around; the reply table does what is the same for all.
@@ -118,12 +132,24 @@ func arpFor(vrf uint16, a netip.Addr) of.Match {
 
 // ndResponder answers neighbour solicitations (RFC 4861 section 7.2) with the router's
 // MAC. It needs three tables: nd_tll exists only once the type has been rewritten.
-type ndResponder struct{ noRows }
+type ndResponder struct{}
 
 func (ndResponder) id() uint8       { return featureND }
 func (ndResponder) tables() []table { return []table{tableND, tableNDReply, tableNDFinish} }
 
-func (ndResponder) fixed(p *Pipeline) []row {
+func (f ndResponder) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Network:
+		return part{rows: f.network(p, o)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o)}
+	}
+	return part{}
+}
+
+func (ndResponder) base(p *Pipeline) []row {
 	solicit := of.NewMatch().ICMPv6(icmpv6NeighborSolicit)
 	rows := []row{
 		// Duplicate address detection (RFC 4862 section 5.4) must stay unanswered.

@@ -1,7 +1,6 @@
 package ofnet
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -22,7 +21,7 @@ type Settings struct {
 	Round      uint16 // goes into cookies
 	// Host is how containers and the host reach each other; zero when they do not.
 	Host HostAccess
-	// EndpointPolicies makes room for endpoints that are held to PolicyRuleSets.
+	// EndpointPolicies makes room for endpoints that are subject to PolicyRuleSets.
 	EndpointPolicies bool
 	// ConnectionRate bounds the tracked connections that an endpoint of this host may begin
 	// per second; 0: it does not. Beyond it, their first packets are dropped.
@@ -31,20 +30,31 @@ type Settings struct {
 	DNS DNSSettings
 }
 
-// Pipeline computes the flows of one bridge.
+// Pipeline computes the flows of one bridge: it asks each of its features for what an
+// object needs. It is not safe for concurrent use.
 type Pipeline struct {
 	set      Settings
-	mode     string
-	features []feature
-	policy   policy
-	ids      [numTables]uint8
-	names    []string
-	entry    table // what a container sends goes on here
-	sent     table // what a container has sent, and is no question about neighbours, goes on here
-	forward  table // what has been let in goes on here
-	filtered table // what policy lets through goes on here
-	next     table // and from there, once answers of services have been translated back
+	mode     Mode
+	features []feature // configured for the mode
+	layout   layout
 	tunnels  map[tunnelKey]of.Instructions
+}
+
+// feature is one part of a pipeline.
+type feature interface {
+	id() uint8 // for cookies
+	tables() []table
+	// part is what an object needs in the feature's tables, empty if nothing. It depends on
+	// the settings and the object alone.
+	part(*Pipeline, Object) part
+}
+
+// part is what one feature adds to a Program.
+type part struct {
+	rows   []row
+	groups []of.Group
+	meters []of.Meter
+	late   bool // see Program
 }
 
 // row is a flow without its place in a particular bridge.
@@ -55,117 +65,46 @@ type row struct {
 	do       of.Instructions
 }
 
-// feature is one part of a pipeline. Each method returns the rows one object needs in
-// the feature's tables; all must be pure.
-type feature interface {
-	id() uint8 // for cookies
-	tables() []table
-	fixed(*Pipeline) []row
-	network(*Pipeline, Network) []row
-	endpoint(*Pipeline, Endpoint) []row
-	uplink(*Pipeline, Uplink) []row
-}
-
-// flooder is a feature that delivers to everybody in a network.
-type flooder interface {
-	feature
-	flood(*Pipeline, Flood) ([]row, []of.Group)
-}
-
-// noRows is embedded by features that need no rows for some kinds of object.
-type noRows struct{}
-
-func (noRows) network(*Pipeline, Network) []row   { return nil }
-func (noRows) endpoint(*Pipeline, Endpoint) []row { return nil }
-func (noRows) uplink(*Pipeline, Uplink) []row     { return nil }
-
-// Mode is the pipeline's name: vlan, vxlan, vrouter or vlrouter.
-func (p *Pipeline) Mode() string { return p.mode }
+// Mode is how the pipeline forwards.
+func (p *Pipeline) Mode() Mode { return p.mode }
 
 // Tables lists the names of the tables by number.
-func (p *Pipeline) Tables() []string { return p.names }
+func (p *Pipeline) Tables() []string { return p.layout.names }
 
-// Fixed returns the flows that stand whatever objects there are.
-func (p *Pipeline) Fixed() Program {
-	flows := p.collect("fixed", func(f feature) []row { return f.fixed(p) })
-	for i := range p.names { // an explicit miss counts what is dropped
-		flows = append(flows, of.Flow{Table: uint8(i), Priority: prioMiss, Cookie: cookie(p.set.Round, 0, "miss")})
-	}
-	return Program{Flows: dedupe(flows), Meters: rejecter{}.meters()}
-}
-
-// Network returns the flows of a network.
-func (p *Pipeline) Network(n Network) Program {
-	return Program{Flows: p.collect(n.ID, func(f feature) []row { return f.network(p, n) })}
-}
-
-// Endpoint returns the flows of an endpoint, and its meter.
-func (p *Pipeline) Endpoint(e Endpoint) Program {
-	return Program{
-		Flows:  p.collect(e.ID, func(f feature) []row { return f.endpoint(p, e) }),
-		Meters: slices.Concat(e.QoS.meters(e), p.set.DNS.meters(e), fair{}.meters(p.set, e)),
-	}
-}
-
-// GroupVLAN returns the flows of a VLAN that is that of a group in a network, instead
-// of the network's own; nothing where VLANs are not bridged.
-func (p *Pipeline) GroupVLAN(n Network, tag uint16) Program {
-	f := classifier{uplinks: p.set.Encap == VLAN && !p.set.Routing}
-	return Program{Flows: p.place(f, fmt.Sprint("vlan ", tag), f.vlan(p, n, tag))}
-}
-
-// Uplink returns the flows of an uplink port.
-func (p *Pipeline) Uplink(u Uplink) Program {
-	return Program{Flows: p.collect(u.Name, func(f feature) []row { return f.uplink(p, u) })}
-}
-
-// Flood returns what floods a network; nothing where the mode does not flood itself.
-func (p *Pipeline) Flood(f Flood) Program {
+// Program returns what an object needs in the bridge; nothing if its mode has no use for it.
+func (p *Pipeline) Program(o Object) Program {
 	var out Program
-	for _, x := range p.features {
-		if x, ok := x.(flooder); ok {
-			rows, groups := x.flood(p, f)
-			out.Flows = append(out.Flows, p.place(x, f.Network.ID, rows)...)
-			out.Groups = append(out.Groups, groups...)
-		}
+	for _, f := range p.features {
+		add := f.part(p, o)
+		out.Flows = append(out.Flows, p.place(f, o, add.rows)...)
+		out.Groups = append(out.Groups, add.groups...)
+		out.Meters = append(out.Meters, add.meters...)
+		out.Late = out.Late || add.late
+	}
+	if _, base := o.(Base); base {
+		out.Flows = dedupe(append(out.Flows, p.misses()...))
 	}
 	return out
 }
 
-// VRF returns the flows that hold a VRF to the rules, once these are there.
-func (p *Pipeline) VRF(v VRFPolicy) Program {
-	var owner feature = p.policy
-	rows := p.policy.vrf(p, v)
-	if v.EndpointPoliciesOnly { // which goes when the guards do
-		owner = guards{}
-	} else {
-		rows = append(rows, p.hostCheck(of.NewMatch().Reg(regVRF, uint32(v.VRF)))...)
-	}
-	return Program{Late: true, Flows: p.place(owner, fmt.Sprint("vrf ", v.VRF), rows)}
-}
-
-// Rule returns the flows of a rule.
-func (p *Pipeline) Rule(r Rule) Program {
-	return Program{Flows: p.place(p.policy, r.ID, p.policy.rule(p, r))}
-}
-
-func (p *Pipeline) collect(object string, rows func(feature) []row) []of.Flow {
-	var flows []of.Flow
-	for _, f := range p.features {
-		flows = append(flows, p.place(f, object, rows(f))...)
+// misses end each table by a flow that counts what is dropped there.
+func (p *Pipeline) misses() []of.Flow {
+	flows := make([]of.Flow, 0, len(p.layout.names))
+	for i := range p.layout.names {
+		flows = append(flows, of.Flow{Table: uint8(i), Priority: prioMiss, Cookie: cookie(p.set.Round, 0, "miss")})
 	}
 	return flows
 }
 
 // place gives rows of a feature their tables and their cookie.
-func (p *Pipeline) place(f feature, object string, rows []row) []of.Flow {
+func (p *Pipeline) place(f feature, o Object, rows []row) []of.Flow {
 	if len(rows) == 0 {
 		return nil
 	}
 	flows := make([]of.Flow, len(rows))
-	c := cookie(p.set.Round, f.id(), object)
+	c := cookie(p.set.Round, f.id(), o.label())
 	for i, r := range rows {
-		flows[i] = of.Flow{Table: p.ids[r.table], Priority: r.priority, Cookie: c, Match: r.match, Instructions: r.do}
+		flows[i] = of.Flow{Table: p.to(r.table), Priority: r.priority, Cookie: c, Match: r.match, Instructions: r.do}
 	}
 	return flows
 }
@@ -173,18 +112,40 @@ func (p *Pipeline) place(f feature, object string, rows []row) []of.Flow {
 // dedupe keeps the first flow of each key: a feature's own miss goes before the default.
 func dedupe(flows []of.Flow) []of.Flow {
 	seen := make(map[of.FlowKey]bool, len(flows))
-	out := flows[:0]
-	for _, f := range flows {
-		if !seen[f.Key()] {
-			seen[f.Key()] = true
-			out = append(out, f)
-		}
+	return slices.DeleteFunc(flows, func(f of.Flow) bool {
+		dup := seen[f.Key()]
+		seen[f.Key()] = true
+		return dup
+	})
+}
+
+// distinct keeps the first row of each table, priority and match.
+func distinct(rows []row) []row {
+	type key struct {
+		table    table
+		priority uint16
+		match    of.Match
 	}
-	return out
+	seen := make(map[key]bool, len(rows))
+	return slices.DeleteFunc(rows, func(r row) bool {
+		k := key{r.table, r.priority, r.match}
+		dup := seen[k]
+		seen[k] = true
+		return dup
+	})
 }
 
 // to is the number of a table in this pipeline.
-func (p *Pipeline) to(t table) uint8 { return p.ids[t] }
+func (p *Pipeline) to(t table) uint8 { return p.layout.ids[t] }
+
+// first is the first table of a stage, or of the next stage that has any in this mode.
+func (p *Pipeline) first(s stage) table { return p.layout.first[s] }
+
+// gotoStage goes on with the first table of a stage.
+func (p *Pipeline) gotoStage(s stage) of.Instructions { return goTo(p.to(p.first(s))) }
+
+// gotoNext goes on with the table after t that is next in this mode.
+func (p *Pipeline) gotoNext(t table) of.Instructions { return goTo(p.to(t) + 1) }
 
 // host is the prefix of one address.
 func host(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }

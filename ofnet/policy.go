@@ -73,7 +73,6 @@ func (r Rule) fingerprint() uint64 {
 //
 // The connection's mark is generation << 1 | denied.
 type policy struct {
-	noRows
 	byAddress bool // no route has set the receiver's group
 }
 
@@ -108,8 +107,25 @@ func (f policy) afterSource() table {
 	return tablePolicy
 }
 
-func (f policy) fixed(p *Pipeline) []row {
-	next := goTo(p.to(p.filtered))
+func (f policy) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o)}
+	case Rule:
+		return part{rows: f.rule(p, o)}
+	case VRFPolicy:
+		if o.EndpointPoliciesOnly { // which goes when these do
+			return part{}
+		}
+		return part{late: true, rows: append(vrfRows(p, o), p.hostCheck(of.NewMatch().Reg(regVRF, uint32(o.VRF)))...)}
+	}
+	return part{}
+}
+
+func (f policy) base(p *Pipeline) []row {
+	next := p.gotoStage(stageReply)
 	denied := of.FieldCTMark.IsMasked(markDenied, markDenied)
 	admitted := of.FieldCTMark.IsMasked(0, markDenied)
 	state := func(bits uint32) of.Match { return of.NewMatch().CTState(bits, bits) }
@@ -161,7 +177,7 @@ func zone() of.Subfield { return of.FieldReg(regVRF).Range(0, 15) }
 func (policy) admit(p *Pipeline) of.Instructions {
 	return applyGoto(of.NewActions().CT(of.CT{
 		Commit: true, ZoneFrom: zone(), Exec: of.NewActions().MoveField(of.FieldReg(regMark), of.FieldCTMark),
-	}), p.to(p.filtered))
+	}), p.to(p.first(stageReply)))
 }
 
 func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
@@ -195,7 +211,8 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 	return rows
 }
 
-func (f policy) vrf(p *Pipeline, v VRFPolicy) []row {
+// vrfRows hold a VRF to the rules, once these are there.
+func vrfRows(p *Pipeline, v VRFPolicy) []row {
 	mark := v.Generation << markShift
 	m := of.NewMatch().Reg(regVRF, uint32(v.VRF))
 	known := of.NewActions().SetReg(regMark, mark)
@@ -209,7 +226,7 @@ func (f policy) vrf(p *Pipeline, v VRFPolicy) []row {
 		{tableTrack, prioNormal, m.IPv6(), track},
 		{
 			tableState, prioSpecific, m.CTState(established, established|of.CTInvalid).With(of.FieldCTMark.Is(uint64(mark))),
-			goTo(p.to(p.filtered)),
+			p.gotoStage(stageReply),
 		},
 	}
 }

@@ -96,9 +96,9 @@ func policyBridges(t testing.TB) map[string]*policyBridge {
 }
 
 func (b *policyBridge) programs() map[string]Program {
-	flows := map[string]Program{"fixed": b.p.Fixed(), "uplink": b.p.Uplink(uplink), "net": b.p.Network(b.network), "peer": b.p.Peer(addr("192.168.60.11"))}
+	flows := map[string]Program{"fixed": b.p.Program(Base{}), "uplink": b.p.Program(uplink), "net": b.p.Program(b.network), "peer": b.p.Program(Peer{VTEP: addr("192.168.60.11")})}
 	for _, e := range b.endpoints {
-		flows["ep/"+e.ID] = b.p.Endpoint(e)
+		flows["ep/"+e.ID] = b.p.Program(e)
 	}
 	return flows
 }
@@ -119,14 +119,14 @@ func (b *policyBridge) start(t *testing.T, sw *ovstest.Switch, name string) *Swi
 func policedFlows(t *testing.T) map[string]Program {
 	b := policyBridges(t)["vlan"]
 	flows := b.programs()
-	flows["vrf"] = b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: 5})
+	flows["vrf"] = b.p.Program(VRFPolicy{VRF: b.network.VRF, Generation: 5})
 	rules := append(randomRules(rand.New(rand.NewPCG(5, 5)), 60), webRule, denyRule)
 	for _, f := range []string{"syn,ack", "ack", "!syn,ack"} {
 		rules = append(rules, Rule{ID: f, Priority: 100, Proto: 6, Flags: f})
 	}
 	seen := map[of.FlowKey]bool{} // of two rules that say the same, either may have the flow
 	for _, r := range rules {
-		program := b.p.Rule(r)
+		program := b.p.Program(r)
 		if slices.ContainsFunc(program.Flows, func(f of.Flow) bool { return seen[f.Key()] }) {
 			continue
 		}
@@ -147,12 +147,12 @@ func enforce(t *testing.T, s *Switch, b *policyBridge, before, rules []Rule) {
 	var set RuleSet
 	for _, r := range rules {
 		set.Add(r)
-		s.Set("rule/"+r.ID, b.p.Rule(r))
+		s.Set("rule/"+r.ID, b.p.Program(r))
 	}
 	if set.Empty() {
 		s.Remove("vrf")
 	} else {
-		s.Set("vrf", b.p.VRF(VRFPolicy{VRF: b.network.VRF, Generation: set.Generation()}))
+		s.Set("vrf", b.p.Program(VRFPolicy{VRF: b.network.VRF, Generation: set.Generation()}))
 	}
 	settle(t, s)
 }
@@ -255,7 +255,7 @@ func TestPolicyAgreesWithReferenceModel(t *testing.T) {
 	for mode, b := range policyBridges(t) {
 		t.Run(mode, func(t *testing.T) {
 			s := b.start(t, sw, mode)
-			passes := tableGoto(b.p, b.p.filtered)
+			passes := tableGoto(b.p, b.p.first(stageReply))
 			var rules []Rule
 			verdicts := map[verdict]int{}
 			for round := range 12 {
@@ -307,7 +307,7 @@ func TestListenersTalkToGroups(t *testing.T) {
 				trace := sw.Trace(mode, fmt.Sprintf("in_port=%d,icmp6,dl_src=%s,dl_dst=%s,ipv6_src=%s,ipv6_dst=%s,icmpv6_type=%d,nw_ttl=1",
 					from.Port, from.MAC, dstMAC, from.IPv6, dst, typ), "--ct-next", "trk,new")
 				routed := mode != "vrouter" || dst == to.IPv6.String()
-				if passes := strings.Contains(trace, tableGoto(b.p, b.p.filtered)); passes != (dst == "ff02::16" && routed && typ != icmpv6ListenerQuery) { // queries are a router's
+				if passes := strings.Contains(trace, tableGoto(b.p, b.p.first(stageReply))); passes != (dst == "ff02::16" && routed && typ != icmpv6ListenerQuery) { // queries are a router's
 					t.Errorf("%s: type %d to %s passes: %v\n%s", mode, typ, dst, passes, trace)
 				}
 			}
@@ -446,7 +446,7 @@ func passed(t *testing.T, sw *ovstest.Switch, conn *ofctrl.Conn, p *Pipeline) ui
 	sw.Appctl("revalidator/purge") // counts the packets of flows in the datapath
 	var n uint64
 	table := tableDeliver
-	if p.next == tableMAC {
+	if p.first(stageOutput) == tableMAC {
 		table = tableMAC
 	}
 	err := conn.DumpFlows(context.Background(), 0, 0, func(f of.FlowStats) error {

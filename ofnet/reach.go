@@ -18,49 +18,63 @@ type ControlPlane struct {
 // reach keeps containers from the control plane where they meet the links of the hosts
 // without passing their own host: in VLANs. There addresses of hosts are known by number
 // only, and a network may be the very one that hosts are in.
+//
+// What goes by way of their host that must keep for itself, but for tunnels.
 type reach struct {
-	noRows
-	next table
+	links bool // containers are on the links of the hosts
 }
 
 const reachConjunction = 1
 
-func (reach) id() uint8       { return featureReach }
-func (reach) tables() []table { return []table{tableReach} }
+func (reach) id() uint8 { return featureReach }
 
-func (f reach) fixed(p *Pipeline) []row {
-	return []row{{tableReach, prioMiss, of.NewMatch(), goTo(p.to(f.next))}}
+func (f reach) tables() []table {
+	if f.links {
+		return []table{tableReach}
+	}
+	return nil
+}
+
+func (f reach) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case ControlPlane:
+		return part{rows: f.controlPlane(p, o)}
+	case Base:
+		if f.links {
+			return part{rows: []row{{tableReach, prioMiss, of.NewMatch(), p.gotoNext(tableReach)}}}
+		}
+	case Network:
+		if f.links && !p.set.Routing {
+			return part{rows: f.network(p, o)}
+		}
+	}
+	return part{}
 }
 
 // network lets containers of a bridged network have tunnels of their own among
 // themselves.
-func (f reach) network(p *Pipeline, n Network) []row {
-	if p.set.Routing {
-		return nil
-	}
+func (reach) network(p *Pipeline, n Network) []row {
 	var rows []row
 	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
 		if s.IsValid() {
 			m := of.NewMatch().Reg(regOrigin, originLocal).Reg(regSegment, n.Segment()).IPProto(of.ProtoUDP).Dst(s)
-			rows = append(rows, row{tableReach, prioSpecific, m, goTo(p.to(f.next))})
+			rows = append(rows, row{tableReach, prioSpecific, m, p.gotoNext(tableReach)})
 		}
 	}
 	return rows
 }
 
-// Reach returns the flows that keep containers from the control plane. What goes by way
-// of their host that must keep for itself, but for tunnels.
-func (p *Pipeline) Reach(c ControlPlane) Program {
+func (f reach) controlPlane(p *Pipeline, c ControlPlane) []row {
 	local := of.NewMatch().Reg(regOrigin, originLocal)
 	var rows []row
 	if p.set.Host.enabled() {
 		rows = append(rows, tunnelPorts(tableHostEmit, prioDrop, local, c.Tunnels)...)
 	}
-	if p.set.Encap == VLAN {
+	if f.links {
 		rows = append(rows, tunnelPorts(tableReach, prioNormal, local, c.Tunnels)...)
 		rows = append(rows, c.conjunction(local)...)
 	}
-	return Program{Flows: dedupe(p.place(reach{}, "fixed", rows))}
+	return distinct(rows)
 }
 
 func tunnelPorts(t table, priority uint16, m of.Match, ports []uint16) []row {

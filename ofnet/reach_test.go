@@ -23,14 +23,14 @@ func TestTraceReach(t *testing.T) {
 	programs := bridgedFlows(vl)
 	within := vlNet1
 	within.Subnet4 = netip.MustParsePrefix("10.2.1.0/24")
-	programs["net/"+vlNet1.ID], programs["reach"] = vl.Network(within), vl.Reach(testControl)
+	programs["net/"+vlNet1.ID], programs["reach"] = vl.Program(within), vl.Program(testControl)
 	realBridge(t, sw, "vlan", programs)
 	vr := vlrouter(t)
 	programs = uplinkFlows(vr)
-	programs["reach"] = vr.Reach(testControl)
+	programs["reach"] = vr.Program(testControl)
 	realBridge(t, sw, "vlrouter", programs)
 	host, programs := hostFlows(t, hostModes["vrouter"])
-	programs["reach"] = host.Reach(testControl)
+	programs["reach"] = host.Program(testControl)
 	realBridge(t, sw, "vrouter", programs)
 	for _, b := range []string{"vlan", "vlrouter", "vrouter"} {
 		sw.AddDummyPort(b, b+"-p1", "1")

@@ -14,14 +14,14 @@ func TestEndpointChangesGroup(t *testing.T) {
 			t.Run(mode+" "+what, func(t *testing.T) {
 				changed, fresh := newFakeBridge(), newFakeBridge()
 				s := runSwitch(t, changed)
-				s.Set("ep", p.Endpoint(policed(local1)))
+				s.Set("ep", p.Program(policed(local1)))
 				s.Complete()
 				settle(t, s)
 				before := changed.text()
-				s.Set("ep", p.Endpoint(now))
+				s.Set("ep", p.Program(now))
 				settle(t, s)
 				other := runSwitch(t, fresh)
-				other.Set("ep", p.Endpoint(now))
+				other.Set("ep", p.Program(now))
 				other.Complete()
 				settle(t, other)
 				if got, want := changed.text(), fresh.text(); got != want || got == before {

@@ -9,7 +9,7 @@ import of "github.com/contiv/netplugin/libopenflow"
 //	reject       to the agent
 //	reject-back  the agent's answer: as if from the service, if it was for one
 //	reject-out   out of the port that the packet came from
-type rejecter struct{ noRows }
+type rejecter struct{}
 
 func (rejecter) id() uint8       { return featureReject }
 func (rejecter) tables() []table { return []table{tableReject, tableRejectBack, tableRejectOut} }
@@ -24,7 +24,17 @@ const (
 	rejectedByRule = 2 // in regScratch
 )
 
-func (rejecter) fixed(p *Pipeline) []row {
+func (f rejecter) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p), meters: f.meters()}
+	case Endpoint:
+		return part{rows: f.endpoint(o)}
+	}
+	return part{}
+}
+
+func (rejecter) base(p *Pipeline) []row {
 	tell := handOver(rejectMeter)
 	rows := []row{{tableRejectOut, prioNormal, of.NewMatch(), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))}}
 	for _, family := range families {
@@ -37,7 +47,7 @@ func (rejecter) fixed(p *Pipeline) []row {
 
 // endpoint gives an endpoint of this host a rate of its own. The agent knows what it is to
 // refuse by the feature in the flow's cookie.
-func (rejecter) endpoint(_ *Pipeline, e Endpoint) []row {
+func (rejecter) endpoint(e Endpoint) []row {
 	if !e.Local() {
 		return nil
 	}

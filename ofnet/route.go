@@ -4,12 +4,24 @@ import of "github.com/contiv/netplugin/libopenflow"
 
 // router forwards by destination address inside a VRF. Every endpoint has a row; an
 // address without one goes nowhere, so tenants stay apart even with equal subnets.
-type router struct{ noRows }
+type router struct{}
 
 func (router) id() uint8       { return featureRoute }
 func (router) tables() []table { return []table{tableRoute, tableHop, tableDeliver} }
 
-func (router) fixed(p *Pipeline) []row {
+func (f router) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Network:
+		return part{rows: f.network(p, o)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o)}
+	}
+	return part{}
+}
+
+func (router) base(p *Pipeline) []row {
 	onward := func(a of.Actions) of.Instructions {
 		return applyGoto(a.SetEthSrc(RouterMAC), p.to(tableDeliver))
 	}

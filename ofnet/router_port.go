@@ -24,12 +24,6 @@ type BGPNeighbor struct {
 	TTLSecurity bool
 }
 
-// RouterPort returns the flows of the host's own port on the link of the uplinks;
-// nothing where the mode does not route there.
-func (p *Pipeline) RouterPort(r RouterPort) Program {
-	return Program{Flows: p.place(uplinkRouter{}, "router", uplinkRouter{}.port(p, r))}
-}
-
 // port joins the host itself to the link. What the link may send it is what a router
 // needs: neighbour resolution from everybody, BGP and ICMP from its neighbours. The
 // host's other services have their own networks.

@@ -12,12 +12,12 @@ import (
 // large is a host's view of a cluster: groups of endpoints, nearly all elsewhere, and
 // rules between groups.
 func large(p *Pipeline, groups, endpoints, rules int) (programs map[string]Program, vrf func(int) Program) {
-	programs = map[string]Program{"fixed": p.Fixed(), "net": p.Network(vxNet1)}
+	programs = map[string]Program{"fixed": p.Program(Base{}), "net": p.Program(vxNet1)}
 	for g := range groups {
 		for i := range endpoints {
 			e := endpointOf(vxNet1, fmt.Sprintf("e%d-%d", g, i), fmt.Sprintf("10.%d.%d.%d", 2+g/256, g%256, i+1), "", 0, fmt.Sprintf("192.168.60.%d", 1+i%100))
 			e.Group, e.Policed = uint32(g+1), true
-			programs["ep/"+e.ID] = p.Endpoint(e)
+			programs["ep/"+e.ID] = p.Program(e)
 		}
 	}
 	var set RuleSet
@@ -25,11 +25,11 @@ func large(p *Pipeline, groups, endpoints, rules int) (programs map[string]Progr
 		for i := range rules {
 			r := Rule{ID: fmt.Sprintf("r%d-%d", g, i), Priority: uint8(1 + i), SrcGroup: uint32(1 + (g+i)%groups), DstGroup: uint32(g + 1), Proto: 6, DstPort: uint16(8000 + i)}
 			set.Add(r)
-			programs["rule/"+r.ID] = p.Rule(r)
+			programs["rule/"+r.ID] = p.Program(r)
 		}
 	}
 	return programs, func(more int) Program {
-		return p.VRF(VRFPolicy{VRF: vxNet1.VRF, Generation: set.Generation() + uint32(2*more)})
+		return p.Program(VRFPolicy{VRF: vxNet1.VRF, Generation: set.Generation() + uint32(2*more)})
 	}
 }
 
@@ -70,7 +70,7 @@ func BenchmarkRuleChange(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		s.Set("rule/new", p.Rule(Rule{ID: "new", Priority: 90, SrcGroup: 1, DstGroup: 2, Proto: 6, DstPort: uint16(i%60000 + 1), Deny: true}))
+		s.Set("rule/new", p.Program(Rule{ID: "new", Priority: 90, SrcGroup: 1, DstGroup: 2, Proto: 6, DstPort: uint16(i%60000 + 1), Deny: true}))
 		s.Set("vrf", vrf(i))
 		for _, owner := range []string{"rule/new", "vrf"} {
 			if err := s.Settled(ctx, owner); err != nil {

@@ -123,22 +123,34 @@ func translate(p *Pipeline, a of.Actions, t table) of.Instructions {
 	return apply(inServiceZone(a).CT(serviceCT(of.CT{NAT: of.NAT{Kind: of.NATExisting}, Recirc: true, Table: p.to(t)})))
 }
 
-func (f service) fixed(p *Pipeline) []row {
+func (f service) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o)}
+	case Service:
+		return f.service(p, o)
+	}
+	return part{}
+}
+
+func (f service) base(p *Pipeline) []row {
 	state := func(bits uint32) of.Match { return of.NewMatch().CTState(bits, bits) }
 	rows := []row{
 		arpReplyRow(),
-		{tableService, prioMiss, of.NewMatch(), goTo(p.to(p.forward))},
+		{tableService, prioMiss, of.NewMatch(), p.gotoStage(stageForward)},
 		{tableServiceState, prioDrop, state(trackedInvalid), drop},
 		{tableServiceState, prioSpecific, state(trackedRelated), goTo(p.to(tableServiceOut))},
 		// The provider is none any more, or was learned from a connection.
 		{tableServiceState, prioGeneral, state(trackedEst), goTo(p.to(tableReject))},
-		{tableServiceOut, prioMiss, of.NewMatch(), goTo(p.to(p.forward))},
-		{tableServiceReply, prioMiss, of.NewMatch(), goTo(p.to(p.next))},
+		{tableServiceOut, prioMiss, of.NewMatch(), p.gotoStage(stageForward)},
+		{tableServiceReply, prioMiss, of.NewMatch(), p.gotoStage(stageOutput)},
 		// What a container that is its own provider answers: back to where it came from.
 		{tableServiceBack, prioNormal, state(trackedReply), apply(turnAround().OutputInPort())},
 	}
 	if p.set.Routing && p.set.Encap == VXLAN { // the client's host does it
-		rows = append(rows, row{tableServiceReply, prioSpecific, of.NewMatch().Reg(regOutPort, p.set.TunnelPort), goTo(p.to(p.next))})
+		rows = append(rows, row{tableServiceReply, prioSpecific, of.NewMatch().Reg(regOutPort, p.set.TunnelPort), p.gotoStage(stageOutput)})
 	}
 	rows = append(rows, ndReplyRows(p)...)
 	rows = append(rows, fragmentsFixed(p)...)
@@ -152,7 +164,7 @@ func (f service) fixed(p *Pipeline) []row {
 		for _, proto := range protocols() {
 			direct := family.IPProto(proto).Reg(regService, 0)
 			rows = append(rows,
-				row{tableServiceState, prioNormal, direct.CTState(trackedEst, trackedEst), goTo(p.to(p.forward))},
+				row{tableServiceState, prioNormal, direct.CTState(trackedEst, trackedEst), p.gotoStage(stageForward)},
 				row{tableServiceState, prioNormal, direct.CTState(trackedNew, trackedNew), commitDirect(p)})
 			rows = append(rows, f.direct(p, ip, proto)...)
 			rows = append(rows, row{tableServiceLearn, prioNormal, family.IPProto(proto), applyGoto(
@@ -243,7 +255,7 @@ func (service) direct(p *Pipeline, ip ipFamily, proto uint8) []row {
 	m := of.NewMatch().EthType(ip.ethType).IPProto(proto)
 	rows := []row{
 		{tableServiceDirect, prioNormal, m, commitAsIs(p, tableServiceOut)},
-		{tableServiceDirect, prioSpecific, m.Reg(regService, 0), commitAsIs(p, p.forward)},
+		{tableServiceDirect, prioSpecific, m.Reg(regService, 0), commitAsIs(p, p.first(stageForward))},
 	}
 	for _, half := range otherPorts(proto) {
 		do := applyGoto(of.NewActions().SetReg(regScratch, half.number), p.to(tableServicePort))
@@ -295,9 +307,6 @@ func (service) otherPort(p *Pipeline, e Endpoint, own netip.Addr) []row {
 // teaches it is the same after a restart.
 func learned(feature uint8) uint64 { return cookie(0, feature, "")&^0xffffffff | cookieLearned }
 
-func (service) network(*Pipeline, Network) []row { return nil }
-func (service) uplink(*Pipeline, Uplink) []row   { return nil }
-
 // endpoint gives the rows that lead a translated packet to its container where no route
 // does: back to itself, or by its MAC.
 func (f service) endpoint(p *Pipeline, e Endpoint) []row {
@@ -316,7 +325,7 @@ func (f service) endpoint(p *Pipeline, e Endpoint) []row {
 			continue
 		}
 		m := of.NewMatch().Reg(regVRF, uint32(e.VRF)).Reg(regSegment, e.Segment()).Dst(host(a))
-		rows = append(rows, row{tableServiceOut, prioNormal, m, applyGoto(of.NewActions().SetEthDst(e.MAC), p.to(p.forward))})
+		rows = append(rows, row{tableServiceOut, prioNormal, m, applyGoto(of.NewActions().SetEthDst(e.MAC), p.to(p.first(stageForward)))})
 	}
 	return rows
 }

@@ -95,7 +95,7 @@ func fragmentsOfFrontend(p *Pipeline, s Service, f Frontend) []row {
 			row{tableServiceState, prioSpecific, mine.CTState(trackedEst, trackedEst).Dst(to), there},
 			row{tableServiceState, prioSpecific + 1, mine.CTState(trackedEst, trackedEst).Src(to).Dst(to), drop},
 			row{tableServiceLearn, prioSpecific + 1, mine.Dst(to), there},
-			row{tableServiceReply, prioSpecific, ip.datagram(from), translate(p, of.NewActions(), p.next)})
+			row{tableServiceReply, prioSpecific, ip.datagram(from), translate(p, of.NewActions(), p.first(stageOutput))})
 	}
 	return append(rows, chooseForFragments(p, s, f, mine)...)
 }

@@ -16,7 +16,7 @@ func TestFlowsOfFragments(t *testing.T) {
 	address := regexp.MustCompile(`(move|set_field|load):[^,]*->[^,]*(nw|ip|ipv6)_(src|dst)|->NXM_OF_IP|->NXM_NX_IPV6`)
 	for mode, set := range hostModes {
 		p, programs := hostFlows(t, set)
-		programs["svc"] = p.Service(webService(vxNet1, 0))
+		programs["svc"] = p.Program(webService(vxNet1, 0))
 		seen := 0
 		for _, program := range programs {
 			for _, f := range program.Flows {
@@ -54,7 +54,7 @@ func TestFragmentsOfOnePort(t *testing.T) {
 			s.Frontends = append(s.Frontends, Frontend{Number: uint32(100 + i), Proto: of.ProtoUDP, Addr: at, Providers: providers("10.1.1.1:5353")})
 		}
 		got := false
-		for _, f := range p.Service(s).Flows {
+		for _, f := range p.Program(s).Flows {
 			_, of := f.Match.Get(of.FieldIPFrag)
 			got = got || of
 		}

@@ -7,21 +7,18 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// Service returns what a service needs.
-func (p *Pipeline) Service(s Service) Program {
-	var out Program
-	var rows []row
+func (service) service(p *Pipeline, s Service) part {
+	var out part
 	vips := map[netip.Addr]bool{}
 	for _, f := range s.Frontends {
 		if vip := f.Addr.Addr(); !vips[vip] {
 			vips[vip] = true
-			rows = append(rows, vipRows(p, s.VRF, vip)...)
+			out.rows = append(out.rows, vipRows(p, s.VRF, vip)...)
 		}
-		add, groups := frontendRows(p, s, f)
-		rows, out.Groups = append(rows, add...), append(out.Groups, groups...)
+		rows, groups := frontendRows(p, s, f)
+		out.rows, out.groups = append(out.rows, rows...), append(out.groups, groups...)
 	}
-	rows = append(rows, fragmentsOf(p, s)...)
-	out.Flows = dedupe(p.place(service{}, s.ID, rows))
+	out.rows = distinct(append(out.rows, fragmentsOf(p, s)...))
 	return out
 }
 
@@ -90,8 +87,8 @@ func frontendRows(p *Pipeline, s Service, f Frontend) (rows []row, groups []of.G
 		reply := of.NewMatch().Reg(regVRF, uint32(s.VRF)).Src(host(v.Addr.Addr()))
 		straight := of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(f.Proto).Dst(host(v.Addr.Addr())).With(dst.Is(port))
 		add(tableService, prioGeneral+2, straight, translate(p, of.NewActions(), p.afterService()))
-		add(tableServiceReply, prioNormal, reply.IPProto(f.Proto).With(src.Is(port)), translate(p, count, p.next))
-		add(tableServiceReply, prioNormal, reply.IPProto(ip.icmp), translate(p, of.NewActions(), p.next))
+		add(tableServiceReply, prioNormal, reply.IPProto(f.Proto).With(src.Is(port)), translate(p, count, p.first(stageOutput)))
+		add(tableServiceReply, prioNormal, reply.IPProto(ip.icmp), translate(p, of.NewActions(), p.first(stageOutput)))
 		if v.Draining {
 			continue
 		}

@@ -60,12 +60,12 @@ func TestTraceService(t *testing.T) {
 			programs := b.programs()
 			network := b.network
 			network.Gateway4 = addr("10.1.1.254")
-			programs["svc"] = b.p.Service(webService(network, 0))
+			programs["svc"] = b.p.Program(webService(network, 0))
 			sticky := renumbered(webService(network, time.Hour))
 			for i := range sticky.Frontends {
 				sticky.Frontends[i].Addr = netip.AddrPortFrom(sticky.Frontends[i].Addr.Addr().Next(), sticky.Frontends[i].Addr.Port())
 			}
-			programs["sticky"] = b.p.Service(sticky)
+			programs["sticky"] = b.p.Program(sticky)
 			realBridge(t, sw, mode, programs)
 			for i := range 4 {
 				sw.AddDummyPort(mode, fmt.Sprint(mode, i), fmt.Sprint(i+1))

@@ -16,7 +16,7 @@ import (
 //
 // Open vSwitch reads a neighbour discovery message that has an option twice, or is
 // otherwise wrong, as one without target; those are nobody's.
-type sourceCheck struct{ noRows }
+type sourceCheck struct{}
 
 func (sourceCheck) id() uint8       { return featureSource }
 func (sourceCheck) tables() []table { return []table{tableSource, tableSourceND} }
@@ -36,7 +36,17 @@ func LinkLocal(m MAC) netip.Addr {
 	return netip.AddrFrom16([16]byte{0xfe, 0x80, 8: m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]})
 }
 
-func (sourceCheck) fixed(p *Pipeline) []row {
+func (f sourceCheck) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o)}
+	}
+	return part{}
+}
+
+func (sourceCheck) base(p *Pipeline) []row {
 	next := goTo(p.to(tableNeighbour))
 	return []row{
 		{tableSource, prioGeneral, of.NewMatch().EthType(ethTypeARP), drop},

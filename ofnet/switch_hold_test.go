@@ -15,15 +15,15 @@ func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
 	p := vlrouter(t)
 	start := func() (*Switch, func()) {
 		s := NewSwitch(SwitchConfig{Name: "br", Target: sw.Target("br"), Log: quiet()})
-		s.Set("fixed", p.Fixed())
+		s.Set("fixed", p.Program(Base{}))
 		s.HoldRoutes()
 		s.Complete()
 		return s, startSwitch(t, s)
 	}
 	route := func(prefix string, hops HopSet) Program {
-		return p.Route(Route{netip.MustParsePrefix(prefix), hops.ID})
+		return p.Program(Route{netip.MustParsePrefix(prefix), hops.ID})
 	}
-	count := func(s *Switch) [2]int { st := s.Status(); return [2]int{st.Actual - len(p.Fixed().Flows), st.Groups} }
+	count := func(s *Switch) [2]int { st := s.Status(); return [2]int{st.Actual - len(p.Program(Base{}).Flows), st.Groups} }
 	expect := func(s *Switch, what string, flows, groups int) {
 		t.Helper()
 		settle(t, s)
@@ -33,16 +33,16 @@ func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
 	}
 
 	first, stop := start()
-	first.Set("hops", p.Hops(twoHops))
+	first.Set("hops", p.Program(twoHops))
 	first.Set("one", route("20.1.0.0/16", twoHops))
 	first.Set("two", route("20.2.0.0/16", twoHops))
-	first.Set("uplink", p.Uplink(uplink))
+	first.Set("uplink", p.Program(uplink))
 	expect(first, "the predecessor", 5, 1)
 	stop()
 
 	later, _ := start()
 	expect(later, "a start", 3, 1) // the uplink's are no routes
-	later.Set("hops", p.Hops(twoHops))
+	later.Set("hops", p.Program(twoHops))
 	later.Set("two", route("20.2.0.0/16", twoHops))
 	expect(later, "half of it learned", 3, 1)
 	later.Remove("two")
@@ -61,13 +61,13 @@ func TestServicesOfThePredecessorStayUntilReleased(t *testing.T) {
 	p := vrouter(t)
 	start := func() (*Switch, func()) {
 		s := NewSwitch(SwitchConfig{Name: "br", Target: sw.Target("br"), Log: quiet()})
-		s.Set("fixed", p.Fixed())
+		s.Set("fixed", p.Program(Base{}))
 		s.HoldServices()
 		s.Complete()
 		return s, startSwitch(t, s)
 	}
 	one := func(vip string, number uint32) Program {
-		return p.Service(Service{ID: vip, VRF: 1, Frontends: []Frontend{{
+		return p.Program(Service{ID: vip, VRF: 1, Frontends: []Frontend{{
 			Number: number, Proto: 6, Addr: netip.MustParseAddrPort(vip + ":80"),
 			Providers: []Provider{{Addr: netip.MustParseAddrPort("10.1.0.1:8080")}},
 		}}})
@@ -97,7 +97,7 @@ func TestServicesOfThePredecessorStayUntilReleased(t *testing.T) {
 	groups(later, "it is taken back", 1)
 	later.ReleaseServices()
 	groups(later, "all are known", 0)
-	if got, want := later.Status().Actual, len(p.Fixed().Flows); got != want {
+	if got, want := later.Status().Actual, len(p.Program(Base{}).Flows); got != want {
 		t.Errorf("%d flows at the end, expected the %d fixed ones", got, want)
 	}
 }

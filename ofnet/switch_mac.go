@@ -4,12 +4,22 @@ import of "github.com/contiv/netplugin/libopenflow"
 
 // macSwitch leaves forwarding to the bridge's own learning; VLANs keep networks apart
 // by the tags of the ports.
-type macSwitch struct{ noRows }
+type macSwitch struct{}
 
 func (macSwitch) id() uint8       { return featureSwitch }
 func (macSwitch) tables() []table { return []table{tableSwitch} }
 
-func (macSwitch) fixed(*Pipeline) []row {
+func (f macSwitch) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o)}
+	}
+	return part{}
+}
+
+func (macSwitch) base(*Pipeline) []row {
 	return []row{{tableSwitch, prioNormal, of.NewMatch(), apply(of.NewActions().Normal())}}
 }
 

@@ -367,12 +367,12 @@ func TestAnyOrderEndsInTheSameFlows(t *testing.T) {
 		t.Fatal(err)
 	}
 	type event func(*Switch)
-	final := []event{func(s *Switch) { s.Set("fixed", p.Fixed()) }}
+	final := []event{func(s *Switch) { s.Set("fixed", p.Program(Base{})) }}
 	for _, n := range []Network{vxNet1, vxNet2, vxOther} {
-		final = append(final, func(s *Switch) { s.Set(n.ID, p.Network(n)) })
+		final = append(final, func(s *Switch) { s.Set(n.ID, p.Program(n)) })
 	}
 	for _, e := range []Endpoint{local1, local1b, local2, remote1, remote2, red, redFar} {
-		final = append(final, func(s *Switch) { s.Set(e.ID, p.Endpoint(e)) })
+		final = append(final, func(s *Switch) { s.Set(e.ID, p.Program(e)) })
 	}
 	var want string
 	for round := range 30 {
@@ -380,8 +380,8 @@ func TestAnyOrderEndsInTheSameFlows(t *testing.T) {
 		b := newFakeBridge()
 		s := runSwitch(t, b)
 		noise := []event{
-			func(s *Switch) { s.Set("tmp", p.Endpoint(remote1)) }, func(s *Switch) { s.Set("tmp", p.Endpoint(redFar)) },
-			func(s *Switch) { s.Remove(local1.ID) }, func(s *Switch) { s.Set(local2.ID, p.Endpoint(remote2)) },
+			func(s *Switch) { s.Set("tmp", p.Program(remote1)) }, func(s *Switch) { s.Set("tmp", p.Program(redFar)) },
+			func(s *Switch) { s.Remove(local1.ID) }, func(s *Switch) { s.Set(local2.ID, p.Program(remote2)) },
 		}
 		for _, e := range noise {
 			e(s)

@@ -27,35 +27,35 @@ func realBridge(t *testing.T, sw *ovstest.Switch, name string, byOwner map[strin
 }
 
 func routedFlows(p *Pipeline) map[string]Program {
-	flows := map[string]Program{"fixed": p.Fixed()}
+	flows := map[string]Program{"fixed": p.Program(Base{})}
 	for _, peer := range []string{"192.168.60.11", "192.168.60.12", "2001:db8:60::13"} {
-		flows["peer/"+peer] = p.Peer(addr(peer))
+		flows["peer/"+peer] = p.Program(Peer{VTEP: addr(peer)})
 	}
 	for _, n := range []Network{vxNet1, vxNet2, vxOther} {
-		flows["net/"+n.ID] = p.Network(n)
+		flows["net/"+n.ID] = p.Program(n)
 	}
 	for _, e := range []Endpoint{local1, local1b, local2, remote1, remote2, red, redFar} {
-		flows["ep/"+e.ID] = p.Endpoint(e)
+		flows["ep/"+e.ID] = p.Program(e)
 	}
 	return flows
 }
 
 func tunnelledFlows(p *Pipeline) map[string]Program {
 	flows := routedFlows(p)
-	flows["ep/"+remote6.ID] = p.Endpoint(remote6)
+	flows["ep/"+remote6.ID] = p.Program(remote6)
 	for _, f := range []Flood{vxFlood1, vxFlood2, vxFlood3} {
-		flows["flood/"+f.Network.ID] = p.Flood(f)
+		flows["flood/"+f.Network.ID] = p.Program(f)
 	}
 	return flows
 }
 
 func bridgedFlows(p *Pipeline) map[string]Program {
-	flows := map[string]Program{"fixed": p.Fixed(), "uplink": p.Uplink(uplink)}
+	flows := map[string]Program{"fixed": p.Program(Base{}), "uplink": p.Program(uplink)}
 	for _, n := range []Network{vlNet1, vlNet2} {
-		flows["net/"+n.ID] = p.Network(n)
+		flows["net/"+n.ID] = p.Program(n)
 	}
 	for _, e := range []Endpoint{vl1, vl2, vl3, vlFar} {
-		flows["ep/"+e.ID] = p.Endpoint(e)
+		flows["ep/"+e.ID] = p.Program(e)
 	}
 	return flows
 }
@@ -81,13 +81,13 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 		{"bridged", bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1}))},
 		{"policed", policedFlows(t)},
 		{"services", map[string]Program{
-			"fixed": vrouter(t).Fixed(), "svc": vrouter(t).Service(webService(vxNet1, 0)), "sticky": vrouter(t).Service(renumbered(webService(vxOther, 3*time.Hour))),
+			"fixed": vrouter(t).Program(Base{}), "svc": vrouter(t).Program(webService(vxNet1, 0)), "sticky": vrouter(t).Program(renumbered(webService(vxOther, 3*time.Hour))),
 		}},
 		{"guarded", guardedFlows(t)},
 		{"rated", routedFlows(newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, ConnectionRate: 5000, NDByAgent: true}))},
 		{"limited", map[string]Program{
-			"fixed": vrouter(t).Fixed(), "a": vrouter(t).Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46})),
-			"b": vrouter(t).Endpoint(limited(local2, QoS{Rate: 1000})), "c": vrouter(t).Endpoint(limited(red, QoS{DSCP: 10})),
+			"fixed": vrouter(t).Program(Base{}), "a": vrouter(t).Program(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46})),
+			"b": vrouter(t).Program(limited(local2, QoS{Rate: 1000})), "c": vrouter(t).Program(limited(red, QoS{DSCP: 10})),
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -246,7 +246,7 @@ func TestTraceQoS(t *testing.T) {
 	sw := ovstest.Start(t)
 	p := vrouter(t)
 	programs := routedFlows(p)
-	programs["ep/"+local1.ID] = p.Endpoint(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46}))
+	programs["ep/"+local1.ID] = p.Program(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46}))
 	realBridge(t, sw, "br", programs)
 	for i := range 4 {
 		sw.AddDummyPort("br", fmt.Sprintf("p%d", i+1), fmt.Sprint(i+1))

@@ -1,8 +1,6 @@
 package ofnet
 
 import (
-	"net/netip"
-
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
@@ -12,12 +10,24 @@ import (
 //
 //	tunnel      is it from a host's tunnel address?
 //	tunnel-net  which network is it of?
-type tunnels struct{ noRows }
+type tunnels struct{}
 
 func (tunnels) id() uint8       { return featureTunnel }
 func (tunnels) tables() []table { return []table{tableTunnel, tableTunnelNet} }
 
-func (tunnels) fixed(p *Pipeline) []row {
+func (f tunnels) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Base:
+		return part{rows: f.base(p)}
+	case Network:
+		return part{rows: f.network(p, o)}
+	case Peer:
+		return part{rows: []row{{tableTunnel, prioNormal, of.NewMatch().TunSrc(o.VTEP), goTo(p.to(tableTunnelNet))}}}
+	}
+	return part{}
+}
+
+func (tunnels) base(p *Pipeline) []row {
 	return []row{{tableClassify, prioNormal, of.NewMatch().InPort(p.set.TunnelPort), goTo(p.to(tableTunnel))}}
 }
 
@@ -26,19 +36,8 @@ func (tunnels) network(p *Pipeline, n Network) []row {
 		return nil
 	}
 	a := of.NewActions().SetReg(regOrigin, originTunnel).SetReg(regSegment, n.VNI).SetReg(regVRF, uint32(n.VRF))
-	return []row{{tableTunnelNet, prioNormal, of.NewMatch().TunID(uint64(n.VNI)), applyGoto(a, p.to(p.forward))}}
+	return []row{{tableTunnelNet, prioNormal, of.NewMatch().TunID(uint64(n.VNI)), applyGoto(a, p.to(p.first(stageForward)))}}
 }
 
 // DropForeign is the reason of drops of tunnelled packets from no host of the cluster.
 const DropForeign = "tunnel"
-
-// Peer returns the flow that lets in what another host sends from its tunnel address;
-// nothing where there are no tunnels.
-func (p *Pipeline) Peer(vtep netip.Addr) Program {
-	if p.set.Encap != VXLAN {
-		return Program{}
-	}
-	return Program{Flows: p.place(tunnels{}, "peer "+vtep.String(), []row{
-		{tableTunnel, prioNormal, of.NewMatch().TunSrc(vtep), goTo(p.to(tableTunnelNet))},
-	})}
-}

@@ -12,7 +12,19 @@ type uplinkRouter struct{}
 func (uplinkRouter) id() uint8       { return featureUplink }
 func (uplinkRouter) tables() []table { return []table{tableUplink, tableUplinkOut} }
 
-func (uplinkRouter) fixed(*Pipeline) []row { return nil }
+func (f uplinkRouter) part(p *Pipeline, o Object) part {
+	switch o := o.(type) {
+	case Network:
+		return part{rows: f.network(p, o)}
+	case Endpoint:
+		return part{rows: f.endpoint(p, o)}
+	case Uplink:
+		return part{rows: f.uplink(p, o)}
+	case RouterPort:
+		return part{rows: f.port(p, o)}
+	}
+	return part{}
+}
 
 func (uplinkRouter) network(p *Pipeline, n Network) []row {
 	in := of.NewActions().PopVLAN().SetReg(regSegment, n.Segment()).SetReg(regVRF, uint32(n.VRF))

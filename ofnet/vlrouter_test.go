@@ -47,20 +47,20 @@ func vlrouter(t testing.TB) *Pipeline {
 
 func uplinkFlows(p *Pipeline) map[string]Program {
 	flows := map[string]Program{
-		"fixed": p.Fixed(), "uplink": p.Uplink(uplink), "router": p.RouterPort(vrPort),
-		"hops/1": p.Hops(oneHop), "hops/2": p.Hops(twoHops),
+		"fixed": p.Program(Base{}), "uplink": p.Program(uplink), "router": p.Program(vrPort),
+		"hops/1": p.Program(oneHop), "hops/2": p.Program(twoHops),
 	}
 	for _, n := range []Network{vrNet1, vrNet2, vrOther} {
-		flows["net/"+n.ID] = p.Network(n)
+		flows["net/"+n.ID] = p.Program(n)
 	}
 	for _, e := range []Endpoint{vr1, vr2, vrRed, vrFar, vrFar2, policed(vrAway)} {
-		flows["ep/"+e.ID] = p.Endpoint(e)
+		flows["ep/"+e.ID] = p.Program(e)
 	}
 	for prefix, hops := range map[string]HopSet{
 		"0.0.0.0/0": oneHop, "20.0.0.0/8": oneHop, "20.1.0.0/16": twoHops, "20.1.1.0/24": oneHop,
 		"10.3.1.2/32": oneHop, "10.3.1.9/32": oneHop, "2001:db8:99::/48": twoHops, "::/0": oneHop,
 	} {
-		flows["route/"+prefix] = p.Route(Route{netip.MustParsePrefix(prefix), hops.ID})
+		flows["route/"+prefix] = p.Program(Route{netip.MustParsePrefix(prefix), hops.ID})
 	}
 	return flows
 }
@@ -68,10 +68,10 @@ func uplinkFlows(p *Pipeline) map[string]Program {
 func TestGoldenFlowsOfVLANRouting(t *testing.T) {
 	p := vlrouter(t)
 	for name, program := range map[string]Program{
-		"fixed": p.Fixed(), "network": p.Network(vrNet1), "endpoint_local": p.Endpoint(vr1), "endpoint_remote": p.Endpoint(vrFar),
-		"endpoint_away": p.Endpoint(policed(vrAway)), "uplink": p.Uplink(uplink), "router": p.RouterPort(vrPort),
-		"hop": p.Hops(oneHop), "hops": p.Hops(twoHops), "route": p.Route(Route{netip.MustParsePrefix("20.1.0.0/16"), twoHops.ID}),
-		"default": p.Route(Route{netip.MustParsePrefix("::/0"), oneHop.ID}),
+		"fixed": p.Program(Base{}), "network": p.Program(vrNet1), "endpoint_local": p.Program(vr1), "endpoint_remote": p.Program(vrFar),
+		"endpoint_away": p.Program(policed(vrAway)), "uplink": p.Program(uplink), "router": p.Program(vrPort),
+		"hop": p.Program(oneHop), "hops": p.Program(twoHops), "route": p.Program(Route{netip.MustParsePrefix("20.1.0.0/16"), twoHops.ID}),
+		"default": p.Program(Route{netip.MustParsePrefix("::/0"), oneHop.ID}),
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, "vlrouter_"+name, render(p, program)) })
 	}
@@ -220,7 +220,7 @@ func TestFirstUplinkIsSentBy(t *testing.T) {
 	sw := ovstest.Start(t)
 	p := vlrouter(t)
 	flows := uplinkFlows(p)
-	flows["uplink/2"] = p.Uplink(Uplink{Name: "eth3", Port: 65011})
+	flows["uplink/2"] = p.Program(Uplink{Name: "eth3", Port: 65011})
 	s := realBridge(t, sw, "br", flows)
 	sw.AddDummyPort("br", "p1", "1")
 	sw.AddDummyPort("br", "eth2", "65010")

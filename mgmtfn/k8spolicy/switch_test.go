@@ -46,7 +46,7 @@ func startBridge(t testing.TB) *bridge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Set("fixed", b.p.Fixed())
+	b.Set("fixed", b.p.Program(ofnet.Base{}))
 	b.Complete()
 	b.flush()
 	return b
@@ -69,7 +69,7 @@ func (b *bridge) declare(now Result) {
 		if b.numbers[id] == 0 {
 			b.numbers[id] = ofnet.LowestPolicyRuleSet + uint32(len(b.numbers))
 		}
-		b.Set("allow/"+id, b.p.PolicyRuleSet(ofnet.PolicyRuleSet{ID: id, Number: b.numbers[id], Out: set.Out, Allows: set.Allows}))
+		b.Set("allow/"+id, b.p.Program(ofnet.PolicyRuleSet{ID: id, Number: b.numbers[id], Out: set.Out, Allows: set.Allows}))
 	}
 	for id := range b.last.Sets {
 		if _, ok := now.Sets[id]; !ok {
@@ -87,8 +87,8 @@ var remoteHost = netip.MustParseAddr("192.168.60.11")
 func TestPoliciesOnARealSwitch(t *testing.T) {
 	b := startBridge(t)
 	network := ofnet.Network{ID: "net", Encap: ofnet.VXLAN, VRF: 1, Tag: 1, VNI: 10001}
-	b.Set("net", b.p.Network(network))
-	b.Set("peer", b.p.Peer(remoteHost))
+	b.Set("net", b.p.Program(network))
+	b.Set("peer", b.p.Program(ofnet.Peer{VTEP: remoteHost}))
 	const here = 6 // pods; as many are elsewhere
 	for i := range here {
 		b.sw.AddDummyPort("br", fmt.Sprint("p", i+1), fmt.Sprint(i+1))
@@ -126,15 +126,15 @@ func TestPoliciesOnARealSwitch(t *testing.T) {
 			} else {
 				e.VTEP = remoteHost
 			}
-			b.Set("ep/"+e.ID, b.p.Endpoint(*e))
+			b.Set("ep/"+e.ID, b.p.Program(*e))
 		}
 		r := w.Compile(local)
 		b.declare(r)
 		for _, e := range endpoints[:here] {
 			guard := r.EndpointPolicies[e.ID]
-			b.Set("guard/"+e.ID, b.p.EndpointPolicy(ofnet.EndpointPolicy{Endpoint: e, In: b.numbers[guard.In], Out: b.numbers[guard.Out]}))
+			b.Set("guard/"+e.ID, b.p.Program(ofnet.EndpointPolicy{Endpoint: e, In: b.numbers[guard.In], Out: b.numbers[guard.Out]}))
 		}
-		b.Set("vrf", b.p.VRF(ofnet.VRFPolicy{VRF: 1, Generation: uint32(round + 1), EndpointPoliciesOnly: true}))
+		b.Set("vrf", b.p.Program(ofnet.VRFPolicy{VRF: 1, Generation: uint32(round + 1), EndpointPoliciesOnly: true}))
 		b.flush()
 		for range 25 {
 			q := g.question(c)
