@@ -56,7 +56,7 @@ func (d *Driver) refreshReach() {
 	c := ofnet.ControlPlane{Addrs: d.control.addrs, Ports: d.closedPorts(), Tunnels: d.cfg.TunnelPorts}
 	for _, s := range d.sides {
 		if s.pipeline != nil {
-			s.sw.Set("reach", s.pipeline.Reach(c))
+			s.sw.Set("reach", s.pipeline.Program(c))
 		}
 	}
 }

@@ -143,7 +143,7 @@ func (d *Driver) rebuild() {
 			continue
 		}
 		s.sw.SetLearned(s.pipeline.Learned()...)
-		s.sw.Set("fixed", s.pipeline.Fixed())
+		s.sw.Set("fixed", s.pipeline.Program(ofnet.Base{}))
 	}
 	for p := range d.peers {
 		d.refreshPeer(p)
@@ -181,7 +181,7 @@ func (d *Driver) refreshNetwork(id string) {
 	if !d.started || s == nil || s.pipeline == nil {
 		return
 	}
-	s.sw.Set("net/"+id, s.pipeline.Network(d.asNetwork(n)))
+	s.sw.Set("net/"+id, s.pipeline.Program(d.asNetwork(n)))
 	d.refreshFlood(id)
 	d.host.Kick()
 }
@@ -210,7 +210,7 @@ func (d *Driver) refreshEndpoint(id string) {
 		return
 	}
 	d.moved(id, place{network: e.Network.ID, port: port, vtep: e.VTEP})
-	s.sw.Set("ep/"+id, s.pipeline.Endpoint(d.asEndpoint(e)))
+	s.sw.Set("ep/"+id, s.pipeline.Program(d.asEndpoint(e)))
 }
 
 // asEndpoint is an endpoint as the pipeline sees it. The caller holds mu.
@@ -227,7 +227,7 @@ func (d *Driver) refreshUplinks(links []ofnet.Uplink) {
 	for _, u := range links {
 		now[u.Name] = true
 		if s.pipeline != nil {
-			s.sw.Set("uplink/"+u.Name, s.pipeline.Uplink(u))
+			s.sw.Set("uplink/"+u.Name, s.pipeline.Program(u))
 		}
 	}
 	for _, u := range d.uplinks {

@@ -190,7 +190,7 @@ func (d *Driver) refreshSet(id string) {
 			s.sw.Remove("allow/" + id)
 			continue
 		}
-		s.sw.Set("allow/"+id, s.pipeline.PolicyRuleSet(ofnet.PolicyRuleSet{ID: id, Number: d.guards.number(id), Out: set.Out, Allows: set.Allows}))
+		s.sw.Set("allow/"+id, s.pipeline.Program(ofnet.PolicyRuleSet{ID: id, Number: d.guards.number(id), Out: set.Out, Allows: set.Allows}))
 	}
 }
 
@@ -224,7 +224,7 @@ func (d *Driver) refreshEndpointPolicy(id string) {
 	moved := d.guards.of[id] != tenant
 	turned := d.guards.place(id, tenant)
 	if here {
-		s.sw.Set("guard/"+id, s.pipeline.EndpointPolicy(ofnet.EndpointPolicy{Endpoint: d.asEndpoint(e), In: d.guards.number(g.In), Out: d.guards.number(g.Out)}))
+		s.sw.Set("guard/"+id, s.pipeline.Program(ofnet.EndpointPolicy{Endpoint: d.asEndpoint(e), In: d.guards.number(g.In), Out: d.guards.number(g.Out)}))
 	} else {
 		for _, s := range d.sides {
 			s.sw.Remove("guard/" + id)
@@ -264,7 +264,7 @@ func (d *Driver) refreshOwnNode() {
 				own = append(own, d.asEndpoint(e))
 			}
 		}
-		s.sw.Set("own-node", s.pipeline.OwnNode(own, d.nodeAddrs()))
+		s.sw.Set("own-node", s.pipeline.Program(ofnet.OwnNode{Endpoints: own, Addrs: d.nodeAddrs()}))
 	}
 }
 

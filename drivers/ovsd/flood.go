@@ -93,5 +93,5 @@ func (d *Driver) refreshFlood(network string) {
 		return
 	}
 	ports, vteps := d.floods.of(network)
-	s.sw.Set("flood/"+network, s.pipeline.Flood(ofnet.Flood{Network: d.asNetwork(n), Ports: ports, VTEPs: vteps}))
+	s.sw.Set("flood/"+network, s.pipeline.Program(ofnet.Flood{Network: d.asNetwork(n), Ports: ports, VTEPs: vteps}))
 }

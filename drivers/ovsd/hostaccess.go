@@ -128,7 +128,7 @@ func (d *Driver) refreshHostPort(s *side) {
 		s.sw.Remove("host")
 		return
 	}
-	s.sw.Set("host", s.pipeline.HostPort(port, d.infraAddrs()...))
+	s.sw.Set("host", s.pipeline.Program(ofnet.HostPort{Port: port, Infra: d.infraAddrs()}))
 }
 
 // refreshHostPorts does so in all bridges.

@@ -86,7 +86,7 @@ func (d *Driver) picture(s *side, rpcPort int) switchPicture {
 		Switch: status,
 	}
 	if s.pipeline != nil {
-		p.DpName, p.Datapath.Tables = s.pipeline.Mode(), s.pipeline.Tables()
+		p.DpName, p.Datapath.Tables = s.pipeline.Mode().String(), s.pipeline.Tables()
 	}
 	p.Datapath.PolicyAgent, p.Datapath.SvcProxy = d.policyPicture(), d.proxyPicture()
 	if p.DpName == "vrouter" {

@@ -40,7 +40,7 @@ func peerOwner(p netip.Addr) string { return "peer/" + p.String() }
 // refreshPeer renews what lets a peer's packets in. The caller holds mu.
 func (d *Driver) refreshPeer(p netip.Addr) {
 	if s := d.sides[ofnet.VXLAN]; d.started && s.pipeline != nil {
-		s.sw.Set(peerOwner(p), s.pipeline.Peer(p))
+		s.sw.Set(peerOwner(p), s.pipeline.Program(ofnet.Peer{VTEP: p}))
 	}
 }
 

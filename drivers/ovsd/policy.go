@@ -66,7 +66,7 @@ func (d *Driver) refreshRule(id string) {
 	}
 	for _, s := range d.sides {
 		if s.pipeline != nil {
-			s.sw.Set("rule/"+id, s.pipeline.Rule(d.rules[id].Rule))
+			s.sw.Set("rule/"+id, s.pipeline.Program(d.rules[id].Rule))
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (d *Driver) refreshPolicy(tenant string) {
 			s.sw.Remove("vrf/" + tenant)
 			continue
 		}
-		s.sw.Set("vrf/"+tenant, s.pipeline.VRF(ofnet.VRFPolicy{
+		s.sw.Set("vrf/"+tenant, s.pipeline.Program(ofnet.VRFPolicy{
 			VRF: d.vrf(tenant), Generation: set.GenerationWith(d.endpointPolicySum(tenant)), EndpointPoliciesOnly: set == nil,
 		}))
 	}

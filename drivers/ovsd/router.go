@@ -343,15 +343,15 @@ func (f routerFlows) program() ofnet.Program {
 	switch {
 	case f.port != 0:
 		addrs := slices.DeleteFunc(slices.Clone(f.addrs[:]), func(a netip.Addr) bool { return !a.IsValid() })
-		return f.pipeline.RouterPort(ofnet.RouterPort{Port: f.port, Addrs: addrs, Neighbors: asNeighbors(f.neighbors), BGP: bgp.Port})
+		return f.pipeline.Program(ofnet.RouterPort{Port: f.port, Addrs: addrs, Neighbors: asNeighbors(f.neighbors), BGP: bgp.Port})
 	case f.hops != 0:
 		set := ofnet.HopSet{ID: f.hops}
 		for mac := range slices.Chunk([]byte(f.macs), 6) {
 			set.MACs = append(set.MACs, ofnet.MAC(mac))
 		}
-		return f.pipeline.Hops(set)
+		return f.pipeline.Program(set)
 	}
-	return f.pipeline.Route(f.route)
+	return f.pipeline.Program(f.route)
 }
 
 // askFor has the host resolve next hops and neighbours, or find out whether they are

@@ -126,7 +126,7 @@ func (d *Driver) realise(r realisedService, now ofnet.Service) {
 		if side.pipeline == nil {
 			continue
 		}
-		side.sw.Set(r.owner(), side.pipeline.Service(now))
+		side.sw.Set(r.owner(), side.pipeline.Program(now))
 	}
 	// Both bridges of a host share one connection table.
 	d.sides[ofnet.VXLAN].sw.Forget(gone...)

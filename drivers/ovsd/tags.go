@@ -61,7 +61,7 @@ func (d *Driver) refreshGroupVLAN(e drivers.Endpoint, here bool) {
 		s.sw.Remove(groupVLANOwner(left))
 	}
 	if tag != 0 && s.pipeline != nil {
-		s.sw.Set(groupVLANOwner(tag), s.pipeline.GroupVLAN(d.asNetwork(e.Network), tag))
+		s.sw.Set(groupVLANOwner(tag), s.pipeline.Program(ofnet.GroupVLAN{Network: d.asNetwork(e.Network), Tag: tag}))
 	}
 }
 

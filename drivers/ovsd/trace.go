@@ -237,7 +237,7 @@ func (t *tracing) left(fields map[string]string) traceapi.Packet {
 // tell puts a trace into words.
 func (d *Driver) tell(t *tracing, tr ovstrace.Trace) *traceapi.Hop {
 	hop := &traceapi.Hop{
-		Host: d.cfg.HostLabel, Bridge: t.side.bridge, Mode: t.side.pipeline.Mode(), From: t.from, Packet: t.packet,
+		Host: d.cfg.HostLabel, Bridge: t.side.bridge, Mode: t.side.pipeline.Mode().String(), From: t.from, Packet: t.packet,
 		Steps: make([]traceapi.Step, len(tr.Steps)),
 	}
 	cookies := make([]uint64, len(tr.Steps))
