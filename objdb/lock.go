@@ -50,7 +50,7 @@ func Campaign(ctx context.Context, store Store, key, value string, ttl time.Dura
 
 // BreakLock removes a lock whose value is this one. A process calls it once, when it
 // starts and has made sure that it alone goes by that value (it listens on that
-// address): then the lock is a leftover of its previous life, and nobody has to wait
+// address): then the lock is an orphan of its previous life, and nobody has to wait
 // for that lease to end.
 func BreakLock(ctx context.Context, store Store, key, value string) error {
 	_, err := store.Commit(ctx, Txn{

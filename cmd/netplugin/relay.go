@@ -12,7 +12,7 @@ import (
 	"github.com/contiv/netplugin/utils/cliconf"
 )
 
-// relayCommand keeps the Docker Engine served while the agent is away. Its variables are
+// relayCommand keeps the Docker Engine served while the agent is down. Its variables are
 // the agent's, so that one file has the settings of both.
 func relayCommand() *cli.Command {
 	var (

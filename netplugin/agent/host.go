@@ -22,7 +22,7 @@ func (a *Agent) kickHost() {
 }
 
 // SetNode says that the cluster of Kubernetes has a Node for this host: when it has no
-// more, netmaster need not wait to give up on a host that is away.
+// more, netmaster need not wait to give up on a host that is down.
 func (a *Agent) SetNode(name string) {
 	a.mu.Lock()
 	a.node = name
@@ -47,7 +47,7 @@ func (a *Agent) hostRecord() state.Host {
 	return rec
 }
 
-// publishHost keeps this host's record as it should be. The record stays when the
+// publishHost keeps this host's record current. The record stays when the
 // agent goes: the host's containers remain reachable.
 func (a *Agent) publishHost(ctx context.Context) error {
 	key := state.HostRoot + a.cfg.HostLabel

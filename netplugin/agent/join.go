@@ -164,7 +164,7 @@ func (a *Agent) removeRule(id string) {
 }
 
 // removeNetwork takes a network back. Endpoints still in it go as well: netmaster
-// deletes them first, so this concerns leftovers only.
+// deletes them first, so this concerns orphans only.
 func (a *Agent) removeNetwork(id string) {
 	delete(a.networks, id)
 	delete(a.records, id)

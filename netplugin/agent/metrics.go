@@ -17,7 +17,7 @@ type metrics struct {
 func newMetrics() *metrics {
 	return &metrics{
 		events: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "contiv_agent_events_total", Help: "Records that the watch of the store has brought, or taken away.",
+			Name: "contiv_agent_events_total", Help: "Records that the watch of the store has added, changed or removed.",
 		}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "contiv_agent_apply_seconds", Help: "Time to declare what one batch of the watch says.",

@@ -18,7 +18,7 @@ type services struct {
 	records   map[string]state.ServiceLB
 	lists     map[string]state.ProviderList
 	providing map[string]map[string]struct{} // service ids by endpoint id
-	stale     map[string]struct{}            // to be declared anew
+	stale     map[string]struct{}            // to be declared again
 }
 
 func newServices() services {

@@ -48,7 +48,7 @@ func NewMaster() *Master {
 	}
 }
 
-// Follow keeps the leader's address current until ctx ends. While the store is away
+// Follow keeps the leader's address current until ctx ends. While the store is down
 // the last known leader is kept: it may well still lead.
 func (m *Master) Follow(ctx context.Context, store objdb.Store) error {
 	for batch := range store.Watch(ctx, state.LeaderKey) {

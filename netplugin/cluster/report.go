@@ -59,7 +59,7 @@ type ReporterConfig struct {
 // at a slow heartbeat otherwise. Create it with NewReporter.
 //
 // A revision counts as applied when all that was declared up to it is in the switch. So
-// a host whose switch is away, or refuses a flow, stays behind and says why.
+// a host whose switch is down, or refuses a flow, stays behind and says why.
 type Reporter struct {
 	cfg  ReporterConfig
 	http *http.Client

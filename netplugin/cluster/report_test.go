@@ -59,7 +59,7 @@ func netmaster(t *testing.T, store objdb.Store) *cluster.Members {
 	return m
 }
 
-// await waits until what the netmaster knows of the only host is as it should be.
+// await waits until what the netmaster knows of the only host is as expected.
 func await(t *testing.T, m *cluster.Members, what string, holds func(clusterapi.Host) bool) {
 	t.Helper()
 	limit := time.After(time.Minute)

@@ -52,12 +52,12 @@ func Handler(s Sources) http.Handler {
 		reply(w, http.StatusOK, s.Names())
 	})
 	mux.HandleFunc("GET /inspect/bgp", func(w http.ResponseWriter, r *http.Request) {
-		picture, err := s.BGP(r.Context())
+		state, err := s.BGP(r.Context())
 		if err != nil {
 			http.Error(w, "Error fetching bgp: "+err.Error(), http.StatusInternalServerError)
 			return
 		}
-		reply(w, http.StatusOK, picture)
+		reply(w, http.StatusOK, state)
 	})
 	mux.HandleFunc("GET /inspect/rules", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)

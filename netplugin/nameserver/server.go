@@ -20,7 +20,7 @@ type Config struct {
 	Domain string
 	TTL    uint32 // of records, seconds
 	// ResolvConf is the file (resolv.conf(5)) that names the resolvers which are asked for
-	// what is not ours. It is read anew when it changes.
+	// what is not ours. It is read again when it changes.
 	ResolvConf string
 	Log        logrus.FieldLogger
 }

@@ -7,7 +7,7 @@
 // CreateIndex of a key, X-Consul-Index of a list. Reads are consistent, i.e. confirmed
 // by the leader.
 //
-// A transaction is one request to /v1/txn, comparisons first. Consul compares absence
+// A transaction is one request to /v1/txn, comparisons first. Consul compares missing keys
 // and ModifyIndex; a comparison with a value, or with the revision of creation, becomes
 // "the index is still the one at which that was true", learned by reading the key or
 // from the last such transaction. When only such an assumption fails the key is read
@@ -55,7 +55,7 @@ type Config struct {
 	Endpoints []string // URLs, http or https; the next is used when one fails
 	Token     string   // ACL token; empty: that of the agent, or anonymous
 	CA        string   // PEM file; empty: the system's authorities
-	Cert, Key string   // PEM files, read anew for every connection; empty: no client certificate
+	Cert, Key string   // PEM files, read again for every connection; empty: no client certificate
 }
 
 // Store is an objdb.Store on Consul.
@@ -73,7 +73,7 @@ type Store struct {
 
 var _ objdb.Store = (*Store)(nil)
 
-// New makes a Store. It does not wait for a server: a cluster that is away is waited
+// New makes a Store. It does not wait for a server: a cluster that is down is waited
 // for by the requests. An error means that the Config is wrong (kind Invalid).
 func New(cfg Config) (*Store, error) {
 	if len(cfg.Endpoints) == 0 {

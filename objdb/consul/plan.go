@@ -111,7 +111,7 @@ func (r *request) plan() []step {
 	var steps []step
 	add := func(cmp bool, op api.KVTxnOp) { steps = append(steps, step{op: &op, cmp: cmp}) }
 
-	// Which puts can carry a comparison: key → the index to compare with, 0 for absence.
+	// Which puts can carry a comparison: key → the index to compare with, 0 for a missing key.
 	carries := map[string]objdb.Cmp{}
 	permanent := map[string]bool{}
 	for i, o := range r.ops {

@@ -97,7 +97,7 @@ type replica struct {
 	rev   int64              // of the last batch
 }
 
-// version tells two states of a key apart.
+// version distinguishes two states of a key.
 type version struct{ create, modify uint64 }
 
 // advance makes the replica equal to a list and returns the batch that does the same to
@@ -129,7 +129,7 @@ func (r *replica) advance(l listing) objdb.Batch {
 }
 
 // continues reports whether a list can have come of the one before: what is older than
-// that must have been in it. If not, the store was restored, or began anew.
+// that must have been in it. If not, the store was restored, or was reset.
 func (r *replica) continues(l listing) bool {
 	for _, p := range l.pairs {
 		if p.ModifyIndex <= uint64(r.index) && r.known[p.Key] != (version{create: p.CreateIndex, modify: p.ModifyIndex}) {

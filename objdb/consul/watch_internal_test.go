@@ -53,7 +53,7 @@ func TestAdvance(t *testing.T) {
 			listing{api.KVPairs{pair("a", 2, 5), pair("b", 3, 6)}, 6},
 			objdb.Batch{Snapshot: true, Revision: 6, Events: []objdb.Event{put("a", 2, 5), put("b", 3, 6)}},
 		},
-		"empty, begun anew": {listing{nil, 1}, objdb.Batch{Snapshot: true, Revision: 1, Events: []objdb.Event{}}},
+		"empty, reset": {listing{nil, 1}, objdb.Batch{Snapshot: true, Revision: 1, Events: []objdb.Event{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r replica

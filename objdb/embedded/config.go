@@ -26,7 +26,7 @@ const (
 	maxRequest = 2 << 20
 	// quota is how large the data may become, in bytes. Beyond it writes fail.
 	quota = 4 << 30
-	// history is how many revisions are kept for watchers that were away; a watcher
+	// history is how many revisions are kept for watchers that were down; a watcher
 	// that missed more gets a snapshot.
 	history = "50000"
 )

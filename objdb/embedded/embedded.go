@@ -94,7 +94,7 @@ func (s *Server) Close() {
 func (s *Server) Drain() { s.passed.Do(s.passLead) }
 
 // passLead lets another member lead, if this one does and another is there to take
-// over; without it the others would notice our absence by their election time-out.
+// over; without it the others would notice that we are gone by their election time-out.
 func (s *Server) passLead() {
 	passed := make(chan struct{})
 	go func() { // ends with the server at the latest

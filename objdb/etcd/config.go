@@ -71,7 +71,7 @@ type Store struct {
 
 var _ objdb.Store = (*Store)(nil)
 
-// New makes a Store. It does not wait for a server: a cluster that is away is waited
+// New makes a Store. It does not wait for a server: a cluster that is down is waited
 // for by the requests. An error means that the Config is wrong (kind Invalid).
 func New(cfg Config) (*Store, error) {
 	tlsConfig, err := cfg.tls()

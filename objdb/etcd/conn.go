@@ -23,7 +23,7 @@ func waitForReadyStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 	return stream(ctx, desc, cc, method, append(opts, grpc.WaitForReady(true))...)
 }
 
-// reconnect is how often a server that is away is tried. (The library's own limit of
+// reconnect is how often a server that is down is tried. (The library's own limit of
 // two minutes would keep an agent away from a store that is back.)
 var reconnect = grpc.ConnectParams{
 	Backoff:           grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},

@@ -48,7 +48,7 @@ func TestTLS(t *testing.T) {
 }
 
 // TestRotation: a client goes on with the certificate that has taken the place of one
-// that expired, without being started anew.
+// that expired, without being restarted.
 func TestRotation(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

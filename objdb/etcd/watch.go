@@ -170,7 +170,7 @@ func (w *watch) deliver(ctx context.Context, events []*clientv3.Event) bool {
 }
 
 // sameHistory asks the cluster whether it still is the one whose changes have been
-// delivered. A store that was restored from a backup, or began anew, is not, even when
+// delivered. A store that was restored from a backup, or was reset, is not, even when
 // it has caught up with our revision. In doubt the answer is no: another list is
 // always right.
 func (w *watch) sameHistory(ctx context.Context) bool {

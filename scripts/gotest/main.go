@@ -29,18 +29,18 @@ func run(args []string) int {
 		alone, args = args[1], args[2:]
 	}
 	flags, packages := split(args)
-	together, apart, err := partition(packages, alone)
+	shared, separate, err := partition(packages, alone)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)
 		return 1
 	}
 	r := newReport(os.Stdout)
 	status := 0
-	if len(together) > 0 {
-		status = max(status, goTest(r, append(flags, together...)))
+	if len(shared) > 0 {
+		status = max(status, goTest(r, append(flags, shared...)))
 	}
-	if len(apart) > 0 {
-		status = max(status, goTest(r, append(append(flags, "-p", "1"), apart...)))
+	if len(separate) > 0 {
+		status = max(status, goTest(r, append(append(flags, "-p", "1"), separate...)))
 	}
 	r.close()
 	if r.failed > 0 {
@@ -59,8 +59,8 @@ func split(args []string) (flags, packages []string) {
 	return nil, args
 }
 
-// partition lists the packages and sets those apart whose path contains part.
-func partition(patterns []string, part string) (together, apart []string, err error) {
+// partition lists the packages; those whose path contains part are to run separately.
+func partition(patterns []string, part string) (shared, separate []string, err error) {
 	if part == "" {
 		return patterns, nil, nil
 	}
@@ -70,12 +70,12 @@ func partition(patterns []string, part string) (together, apart []string, err er
 	}
 	for _, path := range strings.Fields(string(out)) {
 		if strings.Contains(path, part) {
-			apart = append(apart, path)
+			separate = append(separate, path)
 		} else {
-			together = append(together, path)
+			shared = append(shared, path)
 		}
 	}
-	return together, apart, nil
+	return shared, separate, nil
 }
 
 // goTest runs go test once and adds its results to the report.

@@ -20,8 +20,8 @@ func TestSplit(t *testing.T) {
 }
 
 func TestPartition(t *testing.T) {
-	together, apart, err := partition([]string{"./...", "../housecheck"}, "housecheck")
-	if err != nil || len(together) != 1 || len(apart) != 1 {
-		t.Errorf("%q, %q, %v", together, apart, err)
+	shared, separate, err := partition([]string{"./...", "../housecheck"}, "housecheck")
+	if err != nil || len(shared) != 1 || len(separate) != 1 {
+		t.Errorf("%q, %q, %v", shared, separate, err)
 	}
 }

@@ -199,7 +199,7 @@ func (c cluster) told(namespace, text string) {
 	})
 }
 
-// restart: connections to Services go on while the agent is away and after it has come
+// restart: connections to Services go on while the agent is down and after it has come
 // back, and new pods are attached.
 func restart(c cluster) {
 	host := c.Hosts()[0]

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// policyChanges are what happens to pods that are held to policies, in this order.
+// policyChanges are what happens to pods that are subject to policies, in this order.
 var policyChanges = []struct {
 	name string
 	does func(p probed)
@@ -123,7 +123,7 @@ func (p probed) another() {
 	p.remove(others...)
 }
 
-// born: a pod is held to its policies from its first packet on, and the kubelet's probes
+// born: a pod is subject to its policies from its first packet on, and the kubelet's probes
 // reach it nevertheless.
 func (p probed) born() {
 	p.apply(policy("x", "p", "{podSelector: {}, policyTypes: [Ingress, Egress]}"))
@@ -140,7 +140,7 @@ func (p probed) born() {
 	p.remove("x/new-host1", "x/new-host2")
 }
 
-// agents: nothing happens while they are away, and what was changed then happens when
+// agents: nothing happens while they are down, and what was changed then happens when
 // they are back.
 func (p probed) agents() {
 	all := p.questions(p.names()...)

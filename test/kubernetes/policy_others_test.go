@@ -16,7 +16,7 @@ import (
 // proberTarget is whom a prober asks.
 type proberTarget = prober.Target
 
-// behindService: who asks for a Service is held to what holds for the pod behind it, and
+// behindService: who asks for a Service is subject to what holds for the pod behind it, and
 // a pod reaches itself.
 func (p probed) behindService() {
 	const ports = `[{name: t80, port: 80}, {name: t81, port: 81}, {name: u80, port: 80, protocol: UDP}, {name: u81, port: 81, protocol: UDP}]`
@@ -146,7 +146,7 @@ func (p probed) sctp() {
 	}
 }
 
-// tenants: a pod of another one is not meant by the address it shares with a pod of this
+// tenants: a pod of another one is not matched by the address it shares with a pod of this
 // one, nor the other way round.
 func (p probed) tenants() {
 	p.netctl("tenant", "create", "blue")

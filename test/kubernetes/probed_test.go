@@ -179,7 +179,7 @@ type question struct {
 	from, to string
 	port     string // such as tcp80v4, icmpv6
 	target   prober.Target
-	answer   string // of who is meant
+	answer   string // of the expected pod
 }
 
 // questions are those of some pods to each other.

@@ -20,7 +20,7 @@ import (
 )
 
 // TestRuntimes is what container runtimes of both generations make of Contiv, and what
-// becomes of pods while parts of it are away: host1 has containerd 1.6, host2 2.3.
+// becomes of pods while parts of it are down: host1 has containerd 1.6, host2 2.3.
 func TestRuntimes(t *testing.T) {
 	c := cluster{labtest.Up(t, lab.Config{Hosts: 2, Kubernetes: true, Containerd: []string{lab.ContainerdPacked, lab.ContainerdBuilt}}), t}
 	c.nodesReady()
@@ -33,7 +33,7 @@ func TestRuntimes(t *testing.T) {
 	c.run("pods without the agent", withoutAgent)
 	c.run("pods without netmaster", withoutMaster)
 	c.run("pods without the API server", withoutAPI)
-	c.run("sandboxes made anew", newSandbox)
+	c.run("sandboxes recreated", newSandbox)
 	c.run("nothing is left", func(c cluster) {
 		c.settled()
 		c.kubectl("delete", "pod", "--all", "--timeout", patience.String())
@@ -246,7 +246,7 @@ func powerCut(c cluster) {
 	})
 }
 
-// newSandbox: one that its runtime has lost is made anew, with an endpoint of its own.
+// newSandbox: one that its runtime has lost is created again, with an endpoint of its own.
 func newSandbox(c cluster) {
 	host := c.Hosts()[1]
 	before := c.endpointOf("wanted")

@@ -237,7 +237,7 @@ func balancers(c cluster) {
 	c.answers(lab.Outsider, "203.0.113.7", 80, "alone")
 }
 
-// behindNode: who comes by a node is held to the policies of the pod that the node leads
+// behindNode: who comes by a node is subject to the policies of the pod that the node leads
 // to, be he outside, another node or a pod of the node; the node itself is not. That one
 // is seen as who he is stays so.
 func behindNode(c cluster) {
@@ -334,7 +334,7 @@ func datagrams(c cluster) {
 	c.kubectl("delete", "service/brief", "pod/next", "--grace-period=0", "--force", "--timeout", patience.String())
 }
 
-// outlive: a connection from outside, and one of a node, while the agent is away and
+// outlive: a connection from outside, and one of a node, while the agent is down and
 // when it is back.
 func outlive(c cluster) {
 	var words []func(string)

@@ -86,7 +86,7 @@ func (h *Host) dockerArgs() []string {
 }
 
 // cgroup is where the containers of the lab are, below the root of every hierarchy. The
-// hierarchies are the machine's: a name of its own keeps labs apart, and Down removes it.
+// hierarchies are the machine's: a name of its own keeps labs separate, and Down removes it.
 func (l *Lab) cgroup() string { return cgroupOf(l.cfg.Dir) }
 
 func cgroupOf(dir string) string {

@@ -21,7 +21,7 @@ import (
 
 // InitArg is the first argument of a host's init. Those that follow are the lab's
 // directory and the host's name: by them a lab finds its processes, so that none can
-// be lost with a file, and no stale pid can name a stranger.
+// be lost with a file, and no stale pid can name another process.
 const InitArg = "__init"
 
 const underlayName = "underlay"

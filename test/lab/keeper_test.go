@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/systemtests/leftovers"
+	"github.com/contiv/netplugin/test/systemtests/orphans"
 )
 
 // TestLabGoesWithItsMaker kills the program that has made a lab, as whoever interrupts a
@@ -32,7 +32,7 @@ func TestLabGoesWithItsMaker(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := filepath.Join(above, "lab")
-			marks, err := leftovers.Before(dir)
+			marks, err := orphans.Before(dir)
 			if err != nil {
 				t.Fatal(err)
 			}

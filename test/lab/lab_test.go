@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/systemtests/leftovers"
+	"github.com/contiv/netplugin/test/systemtests/orphans"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -114,7 +114,7 @@ func TestDownAfterCrash(t *testing.T) {
 		after *= time.Millisecond
 		t.Run(after.String(), func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "lab")
-			marks, err := leftovers.Before(dir)
+			marks, err := orphans.Before(dir)
 			if err != nil {
 				t.Fatal(err)
 			}

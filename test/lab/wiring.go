@@ -131,12 +131,12 @@ func (h *Host) configure() error {
 }
 
 // Partition cuts a host's cables to the named networks, all of them when none is
-// named. Heal mends them.
+// named. Heal repairs them.
 func (l *Lab) Partition(_ context.Context, host string, names ...string) error {
 	return l.setCables(host, names, (*netlink.Handle).LinkSetDown)
 }
 
-// Heal mends the cables that Partition cut.
+// Heal repairs the cables that Partition cut.
 func (l *Lab) Heal(_ context.Context, host string, names ...string) error {
 	return l.setCables(host, names, (*netlink.Handle).LinkSetUp)
 }

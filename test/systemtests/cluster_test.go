@@ -263,7 +263,7 @@ func (c cluster) flows(host, bridge string) []string {
 }
 
 // ports are the switch's interfaces with the numbers that change when one is made
-// anew.
+// again.
 func (c cluster) ports(host string) []string {
 	c.t.Helper()
 	return strings.Split(c.run(host, "ovs-vsctl --format=csv --no-headings --columns=name,_uuid,ofport,ifindex list interface"), "\n")

@@ -166,7 +166,7 @@ func TestOnePortBothWays(t *testing.T) {
 						}
 						defer conn.Close()
 						open = append(open, conn)
-						// What the switch has learned from this it heeds within a second.
+						// What the switch has learned from this it notices within a second.
 						c.run("host1", "ovs-appctl revalidator/wait")
 						for i, conn := range open {
 							if name, err := ask(conn, patience); err != nil || name != provider.Name {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/lab/labtest"
-	"github.com/contiv/netplugin/test/systemtests/leftovers"
+	"github.com/contiv/netplugin/test/systemtests/orphans"
 )
 
 // TestDemo runs the demo as a new user does: with docker containers, then again, over what
@@ -17,7 +17,7 @@ import (
 func TestDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	labtest.Tie(t, filepath.Join(labtest.Bin(t), "contiv-lab"), dir)
-	marks, err := leftovers.Before(dir)
+	marks, err := orphans.Before(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

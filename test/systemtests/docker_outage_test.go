@@ -22,7 +22,7 @@ func dockerOutage(t *testing.T, version string) (c dockers, control, far *lab.Ho
 	return c, c.Hosts()[0], c.Hosts()[1]
 }
 
-// TestDockerWithoutMaster: while netmaster, the store, or both are away, and even when the
+// TestDockerWithoutMaster: while netmaster, the store, or both are down, and even when the
 // agent has never seen them, docker run says so soon, and docker rm works and is finished
 // later.
 func TestDockerWithoutMaster(t *testing.T) {

@@ -130,7 +130,7 @@ func twice(all []dockerContainer) []string {
 
 // differences compares what the Engines, netmaster, the switches and the hosts have. Only
 // networks of tenant default are understood. Addresses that are reserved and not in use
-// are returned apart: netmaster takes them back after ten minutes.
+// are returned separately: netmaster takes them back after ten minutes.
 func (c dockers) differences() (all, reserved []string, err error) {
 	c.t.Helper()
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }

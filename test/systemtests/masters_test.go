@@ -159,7 +159,7 @@ func TestThreeMasters(t *testing.T) {
 	})
 }
 
-// TestExternalStore: the store is an etcd, or Consul, of its own, which may be away for a
+// TestExternalStore: the store is an etcd, or Consul, of its own, which may be down for a
 // while.
 func TestExternalStore(t *testing.T) {
 	for _, store := range []string{lab.StoreEtcd, lab.StoreConsul} {

@@ -34,7 +34,7 @@ func TestNetworkPolicy(t *testing.T) {
 		"namespaces": {{"metadata": object{"name": "default"}}}, "pods": {pod("web"), pod("app"), pod("far")}, "networkpolicies": {deny},
 	}, "host1", "host2")
 
-	// A pod is held to what there is when it comes up.
+	// A pod is subject to what there is when it comes up.
 	containers, pods := map[string]lab.Container{}, []object{}
 	for name, host := range names {
 		containers[name] = c.attach(host, name, "net")

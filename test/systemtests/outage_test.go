@@ -11,7 +11,7 @@ import (
 	"github.com/contiv/netplugin/test/lab"
 )
 
-// TestOutage: netmaster and store are away. What runs goes on, also when the agent
+// TestOutage: netmaster and store are down. What runs goes on, also when the agent
 // restarts meanwhile; what is asked for is refused with a word, and done afterwards.
 func TestOutage(t *testing.T) {
 	c := up(t, lab.Config{Hosts: 2})
@@ -61,7 +61,7 @@ func TestOutage(t *testing.T) {
 			t.Errorf("detach: %v", err)
 		}
 		if _, err := c.Attach(t.Context(), lab.Attachment{Host: "host1", Name: "new", Network: "net"}); err == nil || !strings.Contains(err.Error(), "netmaster") {
-			t.Errorf("attach: %v, want that netmaster is away", err)
+			t.Errorf("attach: %v, want that netmaster is down", err)
 		}
 	})
 	noneLost()

@@ -14,7 +14,7 @@ import (
 )
 
 // TestSwitchIsKilled: ovs-vswitchd of a host ends of a sudden, and its supervisor starts it
-// again. The agent programs it anew, all that worked works, and the agent says that it
+// again. The agent programs it again, all that worked works, and the agent says that it
 // happened.
 func TestSwitchIsKilled(t *testing.T) {
 	c := up(t, lab.Config{Hosts: 2})

@@ -102,10 +102,10 @@ func TestPolicy(t *testing.T) {
 		for _, from := range clients {
 			c.connects(from, web, 80, true)
 			c.connects(from, web, 81, false)
-			c.reaches(from, web.IPv4) // other protocols are not meant
+			c.reaches(from, web.IPv4) // other protocols are not matched
 		}
 		c.connects("other", web2, 80, true)
-		c.connects("web", app, 80, true) // what web starts itself is not meant either
+		c.connects("web", app, 80, true) // what web starts itself is not matched either
 	})
 	t.Run("from a group", func(t *testing.T) {
 		c := cluster{c.Lab, t}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/lab/labtest"
-	"github.com/contiv/netplugin/test/systemtests/leftovers"
+	"github.com/contiv/netplugin/test/systemtests/orphans"
 )
 
 // TestQuickstart types what docs/quickstart.md says.
@@ -30,7 +30,7 @@ func typePage(t *testing.T, name string) {
 	}
 	dir := filepath.Join(t.TempDir(), "lab")
 	labtest.Tie(t, filepath.Join(labtest.Bin(t), "contiv-lab"), dir)
-	marks, err := leftovers.Before(dir)
+	marks, err := orphans.Before(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

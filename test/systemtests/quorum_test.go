@@ -98,7 +98,7 @@ func TestLeaderKilledWhileContainersCome(t *testing.T) {
 
 // TestStoreWithoutQuorum: of three members of the store one goes, then another. What
 // runs goes on; with a majority back the rest works as before, and nobody had to be
-// started anew for it.
+// restarted for it.
 func TestStoreWithoutQuorum(t *testing.T) {
 	c := up(t, lab.Config{Hosts: 3, Masters: 3})
 	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254")

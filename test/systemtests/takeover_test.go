@@ -11,8 +11,8 @@ import (
 	"github.com/contiv/netplugin/test/lab"
 )
 
-// belongings prints what a host has by its interface, without what goes with time.
-const belongings = `ip -o address show dev eth0 | sed 's/^[0-9]*: //' | grep -v 'scope link'
+// linkConfig prints what a host has by its interface, without what goes with time.
+const linkConfig = `ip -o address show dev eth0 | sed 's/^[0-9]*: //' | grep -v 'scope link'
 ip -4 route show table all | grep 'dev eth0' | grep -v 'table local' | sort
 ip -6 route show table all | grep 'dev eth0' | grep -v -e fe80 -e 'table local' | sort
 cat /sys/class/net/eth0/address /sys/class/net/eth0/flags /proc/sys/net/ipv6/conf/eth0/disable_ipv6`
@@ -44,7 +44,7 @@ ip address add 2001:db8:2::10/64 dev eth0 nodad
 ip route add default via 192.168.2.11 metric 50
 ip route add 203.0.113.0/24 via 192.168.2.11 table 77
 ip -6 route add default via 2001:db8:2::11`)
-	before := c.run("host1", belongings)
+	before := c.run("host1", linkConfig)
 
 	// The agent of host1 is asked by the address that moves, while it moves.
 	start()
@@ -101,7 +101,7 @@ ip route del default via 192.168.2.11`)
 		stop()
 		t.Log(c.run("host1", "netplugin cleanup"))
 		c.eventually("the interface is as it was", func() error {
-			if diff := cmp.Diff(before, c.run("host1", belongings)); diff != "" {
+			if diff := cmp.Diff(before, c.run("host1", linkConfig)); diff != "" {
 				return errors.New(diff)
 			}
 			return nil

@@ -39,7 +39,7 @@ func TestVLANRouting(t *testing.T) {
 	c.transfer("a", near)
 	c.transfer("a", far)
 	withoutGateway(t, c.Lab, "vlan")
-	t.Run("tenants are apart", func(t *testing.T) {
+	t.Run("tenants are isolated", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		c.reachesNot("blue-a", far.IPv4)
 		c.reachesNot("a", "10.3.1.3") // blue-c's

@@ -25,7 +25,7 @@ func TestVLANBridge(t *testing.T) {
 	c.reaches("other-near", other.IPv4)
 	c.transfer("a", near)
 	c.transfer("a", b)
-	t.Run("networks are apart", func(t *testing.T) {
+	t.Run("networks are isolated", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		c.run("a", "ip route add 50.1.1.0/24 dev eth0")
 		c.reachesNot("a", other.IPv4)

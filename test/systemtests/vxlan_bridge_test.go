@@ -54,7 +54,7 @@ func TestVXLANBridge(t *testing.T) {
 			return nil
 		})
 	})
-	t.Run("tenants are apart", func(t *testing.T) {
+	t.Run("tenants are isolated", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		c.reachesNot("blue-a", third.IPv4)
 		c.reachesNot("blue-a", third.IPv6)

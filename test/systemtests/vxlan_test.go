@@ -87,7 +87,7 @@ func TestVXLANRouting(t *testing.T) {
 			t.Errorf("a fragment was seen on the wire: %s", got)
 		}
 	})
-	t.Run("tenants are apart", func(t *testing.T) {
+	t.Run("tenants are isolated", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		// The first tenant has more addresses in use than the second: those are nobody's there.
 		extra := c.attach("host2", "extra", "front")

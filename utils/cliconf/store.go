@@ -25,7 +25,7 @@ const (
 
 // Store is the group of options about the cluster store a daemon is a client of.
 // After Validate, Kind is set, Endpoints are the URLs to use, TLS is that of the kind,
-// and the user and password are apart.
+// and the user and password are separate.
 type Store struct {
 	Kind   string // etcd | consul | embedded (where allowed)
 	Etcd   string // comma list of URLs

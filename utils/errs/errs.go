@@ -25,7 +25,7 @@ const (
 	Conflict                // a concurrent change won; the same request may succeed when repeated
 	InUse                   // the object is needed by another one
 	Exhausted               // a pool (addresses, tags, ids) has nothing left
-	Unavailable             // a dependency is away; repeat later
+	Unavailable             // a dependency is down; repeat later
 	Timeout                 // the deadline passed before the outcome was known
 	Internal                // an invariant of ours is broken
 )

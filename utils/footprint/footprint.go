@@ -23,7 +23,7 @@ type mapping struct {
 // Shrink gives memory back that a start needs and work does not: garbage, and the parts
 // of the program file that only the start has read (the tables of large libraries). What
 // is needed of them again comes back from the file by itself. It returns how much of the
-// file was let go, in bytes of address space.
+// file was released, in bytes of address space.
 func Shrink() (int, error) {
 	debug.FreeOSMemory()
 	text, err := os.ReadFile("/proc/self/smaps")

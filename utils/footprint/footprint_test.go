@@ -37,9 +37,9 @@ func TestShrink(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n == 0 {
-		t.Error("nothing of the program's file was let go")
+		t.Error("nothing of the program's file was released")
 	}
-	if text := strings.ToUpper("constants are read anew"); text != "CONSTANTS ARE READ ANEW" {
+	if text := strings.ToUpper("constants are read again"); text != "CONSTANTS ARE READ AGAIN" {
 		t.Error(text)
 	}
 	if _, err := Shrink(); err != nil {

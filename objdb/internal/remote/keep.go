@@ -31,7 +31,7 @@ const (
 // passed since the last renewal that it accepted was sent, so that the end comes before the
 // store's own decision. (The store counts from when it got the renewal.) Or when ctx ends.
 //
-// It asks anew each third of the TTL. On a machine that has too much to do an answer may be
+// It asks again each third of the TTL. On a machine that has too much to do an answer may be
 // on its way for seconds; a call is therefore never cut off while its answer still counts, and
 // another one is made beside it. When the end finds that this process itself has not run in
 // time, it asks once more: what the store still accepts is not lost.

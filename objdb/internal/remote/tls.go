@@ -10,7 +10,7 @@ import (
 
 // TLS makes the configuration of a client of a store: its authorities from the PEM
 // file ca, or the system's if that is empty, and its certificate, if cert is given,
-// read anew for each connection so that a rotated one is used. Files that cannot be
+// read again for each connection so that a rotated one is used. Files that cannot be
 // used are Invalid.
 func TLS(store, ca, cert, key string) (*tls.Config, error) {
 	out := &tls.Config{MinVersion: tls.VersionTLS12}

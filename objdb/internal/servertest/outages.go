@@ -13,7 +13,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Outages tests what every store makes of a server that is away, or has forgotten.
+// Outages tests what every store makes of a server that is down, or has forgotten.
 func (b Backend) Outages(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, Backend){
 		"stopped under a watch":      func(t *testing.T, b Backend) { restart(t, b, syscall.SIGTERM) },
@@ -88,7 +88,7 @@ func late(t *testing.T, b Backend) {
 }
 
 // dataLoss: a store that comes back empty, or with another history that is as long as the
-// lost one, makes a watch begin anew. writes is how much of another history it has.
+// lost one, makes a watch restart. writes is how much of another history it has.
 func dataLoss(t *testing.T, b Backend, writes int) {
 	s := b.Server(t)
 	f := b.Follow(t, s)

@@ -96,7 +96,7 @@ func upCommand(bin string) *cli.Command {
 			&cli.StringFlag{Name: "log-level", Value: "INFO", Usage: "of netmaster and netplugin"},
 			&cli.BoolFlag{Name: "kubernetes", Usage: "make the hosts a cluster of Kubernetes, with its control plane on host1 (run make kubernetes first)"},
 			&cli.StringSliceFlag{Name: "containerd", Usage: "containerd of the cluster's nodes, one for each or for all: 1 (the distribution's) or 2 (run make containerd first)"},
-			&cli.StringFlag{Name: "service-proxy", Usage: "who leads the cluster's nodes and the outside to Services: full (Contiv, the default) or pods (nobody: Contiv leads pods only, and no kube-proxy is there)"},
+			&cli.StringFlag{Name: "service-proxy", Usage: "who load-balances Services for nodes and external clients: full (Contiv, the default) or pods (nobody: Contiv handles pods only, and there is no kube-proxy)"},
 			&cli.StringSliceFlag{Name: "routers", Usage: "routers of the physical network, each by its BGP daemon: frr or bird"},
 			&cli.BoolFlag{Name: "bare", Usage: "hosts with Open vSwitch only, no Contiv; with --kubernetes a cluster without a network"},
 			&cli.DurationFlag{Name: "timeout", Usage: "how long the daemons may take to be ready; by default a minute, with Kubernetes five"},

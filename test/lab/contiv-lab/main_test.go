@@ -12,7 +12,7 @@ import (
 
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/lab/labtest"
-	"github.com/contiv/netplugin/test/systemtests/leftovers"
+	"github.com/contiv/netplugin/test/systemtests/orphans"
 )
 
 const runMain = "CONTIV_LAB_TEST_MAIN"
@@ -107,7 +107,7 @@ func TestWrongCommandLines(t *testing.T) {
 
 func TestSession(t *testing.T) {
 	s := newSession(t)
-	marks, err := leftovers.Before(s.dir)
+	marks, err := orphans.Before(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

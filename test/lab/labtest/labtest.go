@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/systemtests/leftovers"
+	"github.com/contiv/netplugin/test/systemtests/orphans"
 )
 
 // binEnv names the directory of binaries that were built already.
@@ -45,7 +45,7 @@ func UpFrom(t testing.TB, c lab.Config) *lab.Lab {
 	if c.Dir == "" {
 		c.Dir = filepath.Join(t.TempDir(), "lab")
 	}
-	marks, err := leftovers.Before(c.Dir)
+	marks, err := orphans.Before(c.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package leftovers_test
+package orphans_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/systemtests/leftovers"
+	"github.com/contiv/netplugin/test/systemtests/orphans"
 )
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "lab")
-	marks, err := leftovers.Before(dir)
+	marks, err := orphans.Before(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,9 @@
-// Package leftovers finds what a lab left behind after it was taken down: processes,
+// Package orphans finds what a lab left behind after it was taken down: processes,
 // namespaces, mounts, links, files.
 //
 // What the machine's other processes do meanwhile does not matter: everything that is
 // looked for bears a mark of the lab, namely its directory or a namespace of its.
-package leftovers
+package orphans
 
 import (
 	"bufio"
@@ -216,7 +216,7 @@ func namespacesOf(pid string) ([]string, error) {
 	return all, nil
 }
 
-// settle is how long the kernel may take to take namespaces and links apart.
+// settle is how long the kernel may take to remove namespaces and links.
 const settle = 10 * time.Second
 
 // Check fails the test if anything is left.
@@ -226,7 +226,7 @@ func (m *Marks) Check(t testing.TB) {
 	for {
 		found, err := m.Find()
 		if err != nil {
-			t.Errorf("look for leftovers of the lab in %s: %v", m.dir, err)
+			t.Errorf("look for orphans of the lab in %s: %v", m.dir, err)
 			return
 		}
 		if len(found) == 0 {
