@@ -5,6 +5,7 @@ package kubernetes
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -108,19 +109,36 @@ func (c cluster) eventually(what string, ask func() (ok bool, said string)) {
 	c.t.Fatalf("%s: not after %s; at last: %s", what, patience, said)
 }
 
+// tryNetctl runs netctl where an error is a reason to ask again.
+func (c cluster) tryNetctl(args ...string) (string, error) {
+	return c.Hosts()[0].Output(c.t.Context(), append([]string{"netctl"}, args...)...)
+}
+
 // endpoints counts the endpoints of a network.
 func (c cluster) endpoints(tenant, network string) int {
 	c.t.Helper()
+	n, err := c.tryEndpoints(tenant, network)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return n
+}
+
+// tryEndpoints is endpoints where an error is a reason to ask again.
+func (c cluster) tryEndpoints(tenant, network string) (int, error) {
 	var n struct {
 		Oper struct {
 			NumEndpoints int `json:"numEndpoints"`
 		}
 	}
-	out := c.netctl("net", "inspect", "-t", tenant, network)
-	if err := json.Unmarshal([]byte(out), &n); err != nil {
-		c.t.Fatalf("%v in %s", err, out)
+	out, err := c.tryNetctl("net", "inspect", "-t", tenant, network)
+	if err != nil {
+		return 0, err
 	}
-	return n.Oper.NumEndpoints
+	if err := json.Unmarshal([]byte(out), &n); err != nil {
+		return 0, fmt.Errorf("%w in %s", err, out)
+	}
+	return n.Oper.NumEndpoints, nil
 }
 
 // podIPs are the addresses of the pods with a label, by name.
