@@ -288,21 +288,15 @@ func (d *directory) write(ctx context.Context) error {
 
 // followShared follows the records of the docker networks that all Engines share.
 func (d *directory) followShared(ctx context.Context) {
-	ids := map[string]string{} // docker network id by key
+	records := objdb.Mirror[docknet.Record]{Prefix: docknet.Root, Changed: func(_ string, old, now *docknet.Record) {
+		if old != nil {
+			delete(d.shared, old.DocknetUUID)
+		}
+		if now != nil && now.DocknetUUID != "" {
+			d.shared[now.DocknetUUID] = *now
+		}
+	}}
 	for batch := range d.cfg.Store.Watch(ctx, docknet.Root) {
-		d.alter(func() {
-			if batch.Snapshot {
-				clear(d.shared)
-				clear(ids)
-			}
-			for _, ev := range batch.Events {
-				delete(d.shared, ids[ev.KV.Key])
-				delete(ids, ev.KV.Key)
-				var r docknet.Record
-				if !ev.Deleted && json.Unmarshal(ev.KV.Value, &r) == nil && r.DocknetUUID != "" {
-					d.shared[r.DocknetUUID], ids[ev.KV.Key] = r, r.DocknetUUID
-				}
-			}
-		})
+		d.alter(func() { records.Apply(batch) })
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/contiv/netplugin/objdb"
 )
 
 // State is what inspection shows of a Server.
@@ -37,20 +39,10 @@ func (n *Names) inspect() map[string]Records {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	out := map[string]Records{}
-	for _, e := range n.entries {
-		r, ok := out[e.tenant]
-		if !ok {
-			r = Records{map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}}
-			out[e.tenant] = r
-		}
-		text := fmt.Sprintf("ipv4:%s ipv6:%s", orNil(e.v4), orNil(e.v6))
-		tables := [numKinds]map[string][]string{service: r.Services, group: r.EndpointGroups, container: r.CommonNames, containerID: r.Endpoints}
-		for k, names := range e.names {
-			for i, name := range names {
-				if kind(k) == containerID && i > 0 {
-					break // the same once more
-				}
-				tables[k][name] = append(tables[k][name], text)
+	for _, all := range []*objdb.Mirror[entry]{&n.endpoints, &n.services} {
+		for _, e := range all.All() {
+			if tenant := n.tenantOf(e); tenant != "" {
+				show(out, tenant, e)
 			}
 		}
 	}
@@ -62,6 +54,25 @@ func (n *Names) inspect() map[string]Records {
 		}
 	}
 	return out
+}
+
+// show adds what one record contributes to the names of a tenant.
+func show(out map[string]Records, tenant string, e entry) {
+	r, ok := out[tenant]
+	if !ok {
+		r = Records{map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}}
+		out[tenant] = r
+	}
+	text := fmt.Sprintf("ipv4:%s ipv6:%s", orNil(e.v4), orNil(e.v6))
+	tables := [numKinds]map[string][]string{service: r.Services, group: r.EndpointGroups, container: r.CommonNames, containerID: r.Endpoints}
+	for k, names := range e.names {
+		for i, name := range names {
+			if kind(k) == containerID && i > 0 {
+				break // the same once more
+			}
+			tables[k][name] = append(tables[k][name], text)
+		}
+	}
 }
 
 func orNil(a netip.Addr) string {

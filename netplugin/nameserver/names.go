@@ -1,14 +1,10 @@
 package nameserver
 
 import (
-	"cmp"
-	"encoding/json"
-	"maps"
 	"net/netip"
 	"strings"
 	"sync"
 
-	"github.com/miekg/dns"
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/objdb"
@@ -26,11 +22,6 @@ const (
 	numKinds
 )
 
-// maxLabel is the longest part of a name between dots (RFC 1035 section 2.3.4). Of an id
-// that is longer the first characters are taken, as many as Docker shows, and makes the
-// host name of a container.
-const maxLabel, shortID = 63, 12
-
 // node is what one name of a tenant stands for.
 type node struct {
 	v4, v6 [numKinds]*ring
@@ -46,145 +37,107 @@ type tenant struct {
 
 // Names is the index of all names. The zero value is not ready; use NewNames.
 type Names struct {
-	log logrus.FieldLogger
+	mu        sync.RWMutex
+	networks  objdb.Mirror[string] // their tenants
+	endpoints objdb.Mirror[entry]
+	services  objdb.Mirror[entry]
 
-	mu      sync.RWMutex
 	tenants map[string]*tenant
-	entries map[string]entry // by key of the record
-
-	// Names of networks and tenants may have dots, so that an id does not always tell where
-	// one ends and the other begins: the record of the network does.
-	tenantOf  map[string]string            // by network id
-	ambiguous map[string]map[string][]byte // records of endpoints in such networks, by network id and key
-	known     map[string]int               // networks by tenant, in lower case
-}
-
-// entry is what one record contributes.
-type entry struct {
-	tenant  string
-	network string // id; of endpoints
-	v4, v6  netip.Addr
-	names   [numKinds][]string
-	host    string // the name of its addresses
+	known   map[string]int // networks by tenant, in lower case
+	// The names of networks and tenants may have dots, so an id does not always tell where
+	// one ends and the other begins: the record of the network does. ambiguous holds the
+	// ids of the endpoints in networks with such ids, by network id.
+	ambiguous map[string]map[string]struct{}
 }
 
 // NewNames makes an empty index.
 func NewNames(log logrus.FieldLogger) *Names {
-	return &Names{
-		log: log, tenants: map[string]*tenant{}, entries: map[string]entry{},
-		tenantOf: map[string]string{}, ambiguous: map[string]map[string][]byte{}, known: map[string]int{},
+	n := &Names{tenants: map[string]*tenant{}, known: map[string]int{}, ambiguous: map[string]map[string]struct{}{}}
+	unreadable := func(key string, err error) {
+		log.WithError(err).WithField("key", key).Error("a record without readable names is ignored")
 	}
+	n.networks = objdb.Mirror[string]{Prefix: state.NetworkRoot, Decode: readNetwork, Changed: n.networkChanged} // the agent logs what it cannot read
+	n.endpoints = objdb.Mirror[entry]{Prefix: state.EndpointRoot, Decode: readEndpoint, Changed: n.endpointChanged, Unreadable: unreadable}
+	n.services = objdb.Mirror[entry]{Prefix: state.ServiceLBRoot, Decode: readService, Changed: n.serviceChanged, Unreadable: unreadable}
+	return n
 }
 
 // Apply takes in a batch of the state prefix. A snapshot is all there is.
 func (n *Names) Apply(batch objdb.Batch) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if batch.Snapshot {
-		present := make(map[string]struct{}, len(batch.Events))
-		for _, ev := range batch.Events {
-			present[ev.KV.Key] = struct{}{}
-		}
-		for key := range n.entries {
-			if _, ok := present[key]; !ok {
-				n.remove(key)
-			}
-		}
-		for _, records := range n.ambiguous {
-			for key := range records {
-				if _, ok := present[key]; !ok {
-					n.forget(key)
-				}
-			}
-		}
-		for id := range n.tenantOf {
-			if _, ok := present[state.NetworkRoot+id]; !ok {
-				n.setNetwork(id, "")
-			}
+	n.networks.Apply(batch)
+	n.endpoints.Apply(batch)
+	n.services.Apply(batch)
+}
+
+// tenantOf finds the tenant of a record; "" while its network is not known.
+func (n *Names) tenantOf(e entry) string {
+	if !e.ambiguous() {
+		return e.tenant
+	}
+	tenant, _ := n.networks.Get(e.network)
+	return tenant
+}
+
+func (n *Names) serviceChanged(id string, old, now *entry) {
+	n.replace(state.ServiceLBRoot+id, old, now)
+}
+
+func (n *Names) endpointChanged(id string, old, now *entry) {
+	if old != nil && old.ambiguous() {
+		all := n.ambiguous[old.network]
+		if delete(all, id); len(all) == 0 {
+			delete(n.ambiguous, old.network)
 		}
 	}
-	for _, ev := range batch.Events {
-		if id, ok := strings.CutPrefix(ev.KV.Key, state.NetworkRoot); ok {
-			n.network(id, ev)
+	n.replace(state.EndpointRoot+id, old, now)
+	if now != nil && now.ambiguous() {
+		if n.ambiguous[now.network] == nil {
+			n.ambiguous[now.network] = map[string]struct{}{}
 		}
-	}
-	for _, ev := range batch.Events {
-		if !isNamed(ev.KV.Key) {
-			continue
-		}
-		// The old names go first: what has changed must leave nothing behind.
-		n.remove(ev.KV.Key)
-		n.forget(ev.KV.Key)
-		if !ev.Deleted {
-			n.read(ev.KV.Key, ev.KV.Value)
-		}
+		n.ambiguous[now.network][id] = struct{}{}
 	}
 }
 
-// isNamed reports whether a key is that of a record with names.
-func isNamed(key string) bool { return readers[prefix(key)] != nil }
+// replace indexes what a record has become. The old names go first: what has changed must
+// leave nothing behind.
+func (n *Names) replace(key string, old, now *entry) {
+	if old != nil {
+		n.remove(n.tenantOf(*old), key, *old)
+	}
+	if now != nil {
+		n.add(n.tenantOf(*now), key, *now)
+	}
+}
 
-// read takes in a record. That of an endpoint whose tenant is not known yet waits for its
-// network's.
-func (n *Names) read(key string, value []byte) {
-	e, err := readers[prefix(key)](value)
-	if err != nil {
-		n.log.WithError(err).WithField("key", key).Error("a record without readable names is ignored")
+// networkChanged notes whose a network is, nobody's if it has gone, and gives the names of
+// endpoints that this tells of to the tenant.
+func (n *Names) networkChanged(id string, was, is *string) {
+	old, now := orEmpty(was), orEmpty(is)
+	if old == now {
 		return
 	}
-	if strings.Count(e.network, ".") > 1 {
-		if n.ambiguous[e.network] == nil {
-			n.ambiguous[e.network] = map[string][]byte{}
-		}
-		n.ambiguous[e.network][key] = value
-		if e.tenant = n.tenantOf[e.network]; e.tenant == "" {
-			return
+	if lower := strings.ToLower(old); old != "" {
+		if n.known[lower]--; n.known[lower] == 0 {
+			delete(n.known, lower)
 		}
 	}
-	n.add(key, e)
-}
-
-// forget drops the record of an endpoint whose network's id is ambiguous.
-func (n *Names) forget(key string) {
-	for id, records := range n.ambiguous {
-		if delete(records, key); len(records) == 0 {
-			delete(n.ambiguous, id)
-		}
+	if now != "" {
+		n.known[strings.ToLower(now)]++
+	}
+	for endpoint := range n.ambiguous[id] {
+		e, _ := n.endpoints.Get(endpoint)
+		n.remove(old, state.EndpointRoot+endpoint, e)
+		n.add(now, state.EndpointRoot+endpoint, e)
 	}
 }
 
-// network takes in the record of a network.
-func (n *Names) network(id string, ev objdb.Event) {
-	var rec state.Network
-	if !ev.Deleted {
-		if err := json.Unmarshal(ev.KV.Value, &rec); err != nil {
-			return // the agent complains about it
-		}
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
 	}
-	n.setNetwork(id, rec.Tenant)
-}
-
-// setNetwork notes whose a network is, nobody's if it has gone, and gives its endpoints'
-// names to the tenant.
-func (n *Names) setNetwork(id, tenant string) {
-	old := n.tenantOf[id]
-	if old == tenant {
-		return
-	}
-	if old != "" {
-		delete(n.tenantOf, id)
-		if n.known[strings.ToLower(old)]--; n.known[strings.ToLower(old)] == 0 {
-			delete(n.known, strings.ToLower(old))
-		}
-	}
-	if tenant != "" {
-		n.tenantOf[id] = tenant
-		n.known[strings.ToLower(tenant)]++
-	}
-	for key, value := range maps.Clone(n.ambiguous[id]) {
-		n.remove(key)
-		n.read(key, value)
-	}
+	return *s
 }
 
 // tenantIn finds the tenant that a name within our domain ends with; of several, one being
@@ -204,77 +157,16 @@ func (n *Names) tenantIn(name, own string) (tenant, rest string, ok bool) {
 	}
 }
 
-// prefix is a key up to the kind of its record.
-func prefix(key string) string {
-	rest, ok := strings.CutPrefix(key, state.StateRoot)
-	if i := strings.IndexByte(rest, '/'); ok && i >= 0 {
-		return key[:len(state.StateRoot)+i+1]
+// add indexes the names of a record of a tenant; "" is none.
+func (n *Names) add(of, key string, e entry) {
+	if of == "" {
+		return
 	}
-	return ""
-}
-
-// readers turn records into entries.
-var readers = map[string]func([]byte) (entry, error){
-	state.EndpointRoot:  readEndpoint,
-	state.ServiceLBRoot: readService,
-}
-
-func readEndpoint(value []byte) (entry, error) {
-	var rec state.Endpoint
-	if err := json.Unmarshal(value, &rec); err != nil {
-		return entry{}, err
-	}
-	e := entry{network: rec.NetID}
-	_, e.tenant, _ = strings.Cut(rec.NetID, ".")
-	e.v4, _ = netip.ParseAddr(rec.IPAddress) // none, or one that no flow leads to either
-	e.v6, _ = netip.ParseAddr(rec.IPv6Address)
-	grp, _, _ := strings.Cut(rec.EndpointGroupKey, ":")
-	e.put(group, grp)
-	// Docker writes a slash before names.
-	e.put(container, strings.TrimPrefix(rec.EPCommonName, "/"))
-	id := cmp.Or(rec.ContainerID, rec.EndpointID)
-	if len(id) > maxLabel { // a whole id of a runtime is too long for a label
-		id = id[:shortID]
-	}
-	e.put(containerID, id)
-	if rec.EndpointID != rec.ContainerID && len(rec.EndpointID) <= maxLabel && id != rec.EndpointID {
-		e.put(containerID, rec.EndpointID)
-	}
-	for _, names := range [][]string{e.names[container], e.names[containerID]} {
-		if e.host == "" && len(names) > 0 {
-			e.host = names[0]
-		}
-	}
-	return e, nil
-}
-
-func readService(value []byte) (entry, error) {
-	var rec state.ServiceLB
-	if err := json.Unmarshal(value, &rec); err != nil {
-		return entry{}, err
-	}
-	e := entry{tenant: rec.Tenant}
-	e.v4, _ = netip.ParseAddr(rec.IPAddress)
-	e.v6, _ = netip.ParseAddr(rec.IPv6Address)
-	e.put(service, rec.ServiceName)
-	e.host = strings.ToLower(rec.ServiceName)
-	return e, nil
-}
-
-// put adds a name, if it can be asked for.
-func (e *entry) put(k kind, name string) {
-	if _, ok := dns.IsDomainName(name); ok && name != "" && name != "." {
-		e.names[k] = append(e.names[k], strings.ToLower(name))
-	}
-}
-
-func (n *Names) add(key string, e entry) {
-	t := n.tenants[e.tenant]
+	t := n.tenants[of]
 	if t == nil {
 		t = &tenant{nodes: map[string]*node{}, hosts: map[netip.Addr]map[string]string{}}
-		n.tenants[e.tenant] = t
+		n.tenants[of] = t
 	}
-	n.entries[key] = e
 	for k, names := range e.names {
 		for _, name := range names {
 			d := t.nodes[name]
@@ -307,13 +199,12 @@ func put(r **ring, owner string, a netip.Addr) {
 	(*r).add(owner, a)
 }
 
-func (n *Names) remove(key string) {
-	e, ok := n.entries[key]
-	if !ok {
+// remove takes add back.
+func (n *Names) remove(of, key string, e entry) {
+	t := n.tenants[of]
+	if t == nil {
 		return
 	}
-	delete(n.entries, key)
-	t := n.tenants[e.tenant]
 	for k, names := range e.names {
 		for _, name := range names {
 			d := t.nodes[name]
@@ -334,7 +225,7 @@ func (n *Names) remove(key string) {
 		}
 	}
 	if len(t.nodes)+len(t.hosts) == 0 {
-		delete(n.tenants, e.tenant)
+		delete(n.tenants, of)
 	}
 }
 

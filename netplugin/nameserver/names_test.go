@@ -205,8 +205,8 @@ func TestChangedRecords(t *testing.T) {
 	expect("web")
 	expect("last", "10.1.1.7")
 	z.names.Apply(objdb.Batch{Snapshot: true})
-	if len(z.names.tenants)+len(z.names.entries) != 0 {
-		t.Errorf("something is left: %v %v", z.names.tenants, z.names.entries)
+	if left := len(z.names.tenants) + z.names.endpoints.Len() + z.names.services.Len(); left != 0 {
+		t.Errorf("something is left: %+v", z.names)
 	}
 }
 
@@ -369,7 +369,7 @@ func TestNamesOfTenantsWithDots(t *testing.T) {
 	}
 	at.Apply(objdb.Batch{Snapshot: true})
 	for _, n := range []*Names{n, at} {
-		if left := len(n.tenants) + len(n.entries) + len(n.tenantOf) + len(n.ambiguous) + len(n.known); left != 0 {
+		if left := len(n.tenants) + n.endpoints.Len() + n.services.Len() + n.networks.Len() + len(n.ambiguous) + len(n.known); left != 0 {
 			t.Errorf("something is left: %+v", n)
 		}
 	}

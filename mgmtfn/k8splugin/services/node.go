@@ -117,11 +117,11 @@ func sources(s *corev1.Service) []netip.Prefix {
 	return out
 }
 
-// reachable keeps what the node means by its address, whoever's it is.
+// reachable keeps the endpoints whose address, on the node, is theirs.
 func reachable(found []candidate, env surroundings) []candidate {
 	var out []candidate
 	for _, c := range found {
-		if c.Tenant == "" || env.world.meant(c.Addr.Addr()) == c.Tenant {
+		if c.Tenant == "" || env.owners.onNode(c.Addr.Addr()) == c.Tenant {
 			c.Tenant = ""
 			out = append(out, c)
 		}
@@ -165,20 +165,4 @@ func sameFamily(all []netip.AddrPort, a netip.Addr) (out []netip.AddrPort) {
 		}
 	}
 	return out
-}
-
-// meant is the tenant whose container a node means by an address: the default one, else
-// the first by name; "" when it is nobody's.
-func (w *world) meant(a netip.Addr) string {
-	best := ""
-	for id := range w.byAddr[a] {
-		tenant := w.tenants[w.endpoints[id].network]
-		if tenant == "" {
-			continue
-		}
-		if best == "" || tenant == defaultTenant || best != defaultTenant && tenant < best {
-			best = tenant
-		}
-	}
-	return best
 }

@@ -15,11 +15,11 @@ import (
 
 // surroundings is what a translation needs to know besides the Service itself.
 type surroundings struct {
-	host  string                // label of this host
-	node  string                // name of this host's Node
-	zone  string                // of this host's Node; empty: unknown
-	nodes map[netip.Addr]string // names of Nodes by their addresses
-	world *world
+	host   string                // label of this host
+	node   string                // name of this host's Node
+	zone   string                // of this host's Node; empty: unknown
+	nodes  map[netip.Addr]string // names of Nodes by their addresses
+	owners *owners
 }
 
 // externalSuffix tells the declaration of a Service's external addresses from that of
@@ -215,7 +215,7 @@ func asCandidate(ep discoveryv1.Endpoint, port uint16, env surroundings) (c cand
 	if ep.TargetRef != nil && ep.TargetRef.Kind == "Pod" {
 		pod = ep.TargetRef.Name
 	}
-	owner, tenant, known := env.world.owner(a, pod, node)
+	owner, tenant, known := env.owners.owner(a, pod, node)
 	switch {
 	case known:
 		c.Tenant, c.Local = tenant, owner.host == env.host

@@ -1,6 +1,7 @@
 package services
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -15,6 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -65,16 +68,21 @@ func pod(addr, name, node, state string) discoveryv1.Endpoint {
 // env is a cluster of two nodes, in which 20.1.1.1 and 20.1.1.2 are pods a and b of
 // tenant default on them, and 20.1.1.1 is pod r of tenant red on the second as well.
 func env() surroundings {
-	w := newWorld()
-	w.tenants["net.default"], w.tenants["net.red"] = "default", "red"
-	for id, c := range map[string]container{
-		"a": {network: "net.default", host: "n1", name: "a", addrs: [2]netip.Addr{netip.MustParseAddr("20.1.1.1"), netip.MustParseAddr("2001:db8::1")}},
-		"b": {network: "net.default", host: "n2", name: "b", addrs: [2]netip.Addr{netip.MustParseAddr("20.1.1.2"), netip.MustParseAddr("2001:db8::2")}},
-		"r": {network: "net.red", host: "n2", name: "r", addrs: [2]netip.Addr{netip.MustParseAddr("20.1.1.1")}},
-	} {
-		w.replace(id, c, map[netip.Addr]struct{}{})
+	o := newOwners()
+	put := func(key string, record any) {
+		value, err := json.Marshal(record)
+		if err != nil {
+			panic(err)
+		}
+		o.apply(objdb.Batch{Events: []objdb.Event{{KV: objdb.KV{Key: key, Value: value}}}})
 	}
-	return surroundings{host: "n1", node: "n1", zone: "z1", world: &w, nodes: map[netip.Addr]string{
+	for _, tenant := range []string{"default", "red"} {
+		put(state.NetworkRoot+"net."+tenant, state.Network{Tenant: tenant})
+	}
+	put(state.EndpointRoot+"a", state.Endpoint{NetID: "net.default", HomingHost: "n1", EPCommonName: "a", IPAddress: "20.1.1.1", IPv6Address: "2001:db8::1"})
+	put(state.EndpointRoot+"b", state.Endpoint{NetID: "net.default", HomingHost: "n2", EPCommonName: "b", IPAddress: "20.1.1.2", IPv6Address: "2001:db8::2"})
+	put(state.EndpointRoot+"r", state.Endpoint{NetID: "net.red", HomingHost: "n2", EPCommonName: "r", IPAddress: "20.1.1.1"})
+	return surroundings{host: "n1", node: "n1", zone: "z1", owners: o, nodes: map[netip.Addr]string{
 		netip.MustParseAddr("192.168.2.10"): "n1", netip.MustParseAddr("192.168.2.11"): "n2",
 	}}
 }

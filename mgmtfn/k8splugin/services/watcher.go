@@ -38,8 +38,8 @@ type Watcher struct {
 	kick                    chan struct{}
 	known                   chan struct{} // closed when the state of Contiv is
 
-	mu    sync.Mutex
-	world world
+	mu     sync.Mutex
+	owners *owners
 	// What may have to be declared anew.
 	stale struct {
 		all   bool
@@ -56,7 +56,7 @@ const (
 
 // New makes a watcher; it does nothing before Run.
 func New(cfg Config) (*Watcher, error) {
-	w := &Watcher{cfg: cfg, kick: make(chan struct{}, 1), known: make(chan struct{}), world: newWorld(), declared: map[string]struct{}{}}
+	w := &Watcher{cfg: cfg, kick: make(chan struct{}, 1), known: make(chan struct{}), owners: newOwners(), declared: map[string]struct{}{}}
 	w.stale.keys, w.stale.addrs = map[string]struct{}{}, map[netip.Addr]struct{}{}
 	w.services = cache.NewSharedIndexInformer(cfg.Services, &corev1.Service{}, 0, nil)
 	w.slices = cache.NewSharedIndexInformer(cfg.EndpointSlices, &discoveryv1.EndpointSlice{}, 0, cache.Indexers{
@@ -174,7 +174,7 @@ func zoneOf(n *corev1.Node) string { return n.Labels[corev1.LabelTopologyZone] }
 func (w *Watcher) Apply(batch objdb.Batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	changed := w.world.apply(batch)
+	changed := w.owners.apply(batch)
 	if batch.Snapshot {
 		select {
 		case <-w.known:
@@ -298,7 +298,7 @@ func (w *Watcher) declareNode(key string, env surroundings) {
 		return
 	}
 	if s, all := w.find(key); s != nil {
-		w.mu.Lock() // env has the world in it
+		w.mu.Lock() // env has the owners in it
 		wanted, ok := onNode(s, all, env)
 		w.mu.Unlock()
 		if ok {
@@ -314,7 +314,7 @@ func (w *Watcher) translate(key string, env surroundings) []drivers.Service {
 	if s == nil {
 		return nil
 	}
-	w.mu.Lock() // env has the world in it
+	w.mu.Lock() // env has the owners in it
 	defer w.mu.Unlock()
 	return translate(s, all, env)
 }
@@ -342,7 +342,7 @@ func (w *Watcher) find(key string) (*corev1.Service, []*discoveryv1.EndpointSlic
 
 // surroundings reads the Nodes.
 func (w *Watcher) surroundings() surroundings {
-	env := surroundings{host: w.cfg.HostLabel, node: w.cfg.NodeName, nodes: map[netip.Addr]string{}, world: &w.world}
+	env := surroundings{host: w.cfg.HostLabel, node: w.cfg.NodeName, nodes: map[netip.Addr]string{}, owners: w.owners}
 	for _, o := range w.nodes.GetStore().List() {
 		n, ok := o.(*corev1.Node)
 		if !ok {

@@ -1,0 +1,79 @@
+package objdb_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contiv/netplugin/objdb"
+)
+
+// told is a mirror of numbers below n/, and what it has told since it was last asked.
+type told struct {
+	objdb.Mirror[int]
+	words []string
+}
+
+func newTold() *told {
+	w := &told{}
+	text := func(v *int) string {
+		if v == nil {
+			return "-"
+		}
+		return fmt.Sprint(*v)
+	}
+	w.Mirror = objdb.Mirror[int]{
+		Prefix:     "n/",
+		Changed:    func(id string, old, now *int) { w.words = append(w.words, id+":"+text(old)+">"+text(now)) },
+		Unreadable: func(key string, _ error) { w.words = append(w.words, key+"!") },
+	}
+	return w
+}
+
+// apply applies a batch, written as key=value or key to delete it, and returns what was
+// told and what there is, both sorted.
+func (w *told) apply(snapshot bool, events ...string) (told, have string) {
+	b := objdb.Batch{Snapshot: snapshot}
+	for _, text := range events {
+		key, value, put := strings.Cut(text, "=")
+		b.Events = append(b.Events, objdb.Event{KV: objdb.KV{Key: key, Value: []byte(value)}, Deleted: !put})
+	}
+	w.words = nil
+	w.Apply(b)
+	slices.Sort(w.words)
+	all := maps.Collect(w.All())
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		have += fmt.Sprintf("%s=%d ", id, all[id])
+	}
+	return strings.Join(w.words, " "), strings.TrimSpace(have)
+}
+
+func TestMirror(t *testing.T) {
+	w := newTold()
+	for _, step := range []struct {
+		name       string
+		snapshot   bool
+		events     []string
+		told, have string
+	}{
+		{"first snapshot", true, []string{"n/a=1", "n/b=2", "other/c=3"}, "a:->1 b:->2", "a=1 b=2"},
+		{"changes", false, []string{"n/a=4", "n/b", "n/d=5", "other/c"}, "a:1>4 b:2>- d:->5", "a=4 d=5"},
+		{"what nobody knows goes", false, []string{"n/x"}, "", "a=4 d=5"},
+		{"unreadable", false, []string{"n/a=one", "n/e=two"}, "n/a! n/e!", "a=4 d=5"},
+		{"a snapshot later", true, []string{"n/a=4", "n/f=6"}, "a:4>4 d:5>- f:->6", "a=4 f=6"},
+		{"unreadable in a snapshot", true, []string{"n/a=one"}, "f:6>- n/a!", "a=4"},
+		{"nothing left", true, nil, "a:4>-", ""},
+	} {
+		told, have := w.apply(step.snapshot, step.events...)
+		if diff := cmp.Diff([]string{step.told, step.have}, []string{told, have}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+	if _, ok := w.Get("a"); ok {
+		t.Error("a record is there that has gone")
+	}
+}
