@@ -99,7 +99,7 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (objdb.Lease, erro
 		session string
 		sent    time.Time
 	)
-	// A session made without our learning of it just ends, so trying again is safe. (It has
+	// A session made without our learning of it just ends, so retrying is safe. (It has
 	// the same name, and nobody knows that yet.)
 	err := s.repeat(ctx, func(ctx context.Context, c *api.Client) (err error) {
 		sent = time.Now()

@@ -40,7 +40,7 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (objdb.Lease, erro
 		try, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), tryWithin)
 		resp, err := s.c.Grant(try, seconds)
 		cancel()
-		// A lease granted without our learning of it just ends, so trying again is safe.
+		// A lease granted without our learning of it just ends, so retrying is safe.
 		if err != nil && s.again(ctx, err, b) {
 			continue
 		}

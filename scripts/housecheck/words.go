@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -19,7 +20,7 @@ type word struct {
 // avoided are the words of earlier versions of this tree and what has taken their place;
 // docs/glossary.md says what each of those means.
 var avoided = []word{
-	{regexp.MustCompile(`(?i)\bguards?\b`), "endpoint policy"},
+	{regexp.MustCompile(`(?i)\b(a|an|the|its|of|by|no|with|for|and) guards?\b`), "endpoint policy"},
 	{regexp.MustCompile(`(?i)\ballow[- ]?sets?\b`), "policy rule set"},
 	{regexp.MustCompile(`(?i)\bseats?\b`), "frontend (of a service), leader state (of a daemon)"},
 	{regexp.MustCompile(`(?i)\bstrangers?\b`), "foreign host, source range rule"},
@@ -28,10 +29,10 @@ var avoided = []word{
 	{regexp.MustCompile(`(?i)\bunheard\b`), "undelivered"},
 	{regexp.MustCompile(`(?i)\bpictures?\b`), "state, debug state, drawing"},
 	{regexp.MustCompile(`(?i)\bleft-?overs?\b`), "orphans"},
-	{regexp.MustCompile(`(?i)\b(is|are|was|were|be|been|being|goes|go|while|stays?|long|once) away\b`), "unavailable, unreachable, down"},
+	{regexp.MustCompile(`(?i)\b(is|are|was|were|be|been|being|while|stays?|long|once) away\b`), "unavailable, unreachable, down"},
 	{regexp.MustCompile(`(?i)\bwishes\b`), "desired set"},
 	{regexp.MustCompile(`(?i)\b(lets?|letting) go\b`), "release"},
-	{regexp.MustCompile(`(?i)\babsen(ce|t)\b`), "host down, missing"},
+	{regexp.MustCompile(`(?i)\babsences?\b`), "host down, missing"},
 	{regexp.MustCompile(`(?i)\btenures?\b`), "leadership, term"},
 	{regexp.MustCompile(`(?i)\bnaive\b`), "reference model"},
 	{regexp.MustCompile(`(?i)\b(is|are|keeps?|kept|stays?) apart\b`), "isolated, separate"},
@@ -60,7 +61,8 @@ func checkWords(root string) ([]string, error) {
 		if strings.HasPrefix(rel, "scripts/housecheck/") { // which names them
 			return nil
 		}
-		return eachMessage(name, func(line int, text string) { add(rel, line, text) })
+		found := func(line int, text string) { add(rel, line, text) }
+		return errors.Join(eachMessage(name, found), eachComment(name, found))
 	})
 	if err != nil {
 		return nil, err
@@ -73,6 +75,21 @@ func checkWords(root string) ([]string, error) {
 		}
 	})
 	return findings, err
+}
+
+// eachComment calls f for the lines of comments of a Go file.
+func eachComment(name string, f func(line int, text string)) error {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution|parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			f(fset.Position(c.Pos()).Line, c.Text)
+		}
+	}
+	return nil
 }
 
 // eachMessage calls f for the string constants of a Go file that hold several words.

@@ -1,6 +1,6 @@
 // Package clusterapi holds what agents and netmasters tell each other directly, beside
 // the records in the store: reports of agents to every netmaster, requests of
-// netmasters to agents, and the picture of the cluster that users see.
+// netmasters to agents, and the state of the cluster that users see.
 //
 // Both directions are HTTP with JSON bodies on the ports at which the original spoke
 // its RPC; an agent finds the netmasters as instances of the service netmaster.rpc, a
@@ -37,7 +37,7 @@ const (
 	PathApplied = "/api/v1/cluster/applied/" // GET Applied; queries QueryRevision, QuerySettings, QueryWait
 )
 
-// PathGarbage is what is left of hosts that are away: GET lists it, POST removes it; both
+// PathGarbage is what is left of hosts that are down: GET lists it, POST removes it; both
 // answer with []GoneHost. Queries: QueryHost, QueryOlder.
 const (
 	PathGarbage = "/api/v1/cluster/garbage/"
@@ -45,7 +45,7 @@ const (
 	QueryOlder  = "older" // away for at least that long, as time.Duration text; default DefaultOlder
 )
 
-// DefaultOlder is how long a host must have been away for garbage collection by hand.
+// DefaultOlder is how long a host must have been down for garbage collection by hand.
 const DefaultOlder = 10 * time.Minute
 
 // Queries of PathApplied.
@@ -132,7 +132,7 @@ type Host struct {
 	Endpoints int      `json:"endpoints"` // homed on the host
 	Reasons   []string `json:"reasons"`
 	// Reported is when the last report came, Gone since when the host is not registered,
-	// CleanUp when the endpoints of a host that stays away are removed; RFC 3339, or
+	// CleanUp when the endpoints of a host that stays down are removed; RFC 3339, or
 	// empty.
 	Reported string `json:"reported"`
 	Gone     string `json:"gone"`
@@ -147,7 +147,7 @@ type Cluster struct {
 	Hosts    []Host `json:"hosts"` // sorted by label
 }
 
-// GoneHost is a host that has been away, and what is removed with it.
+// GoneHost is a host that was down, and what is removed with it.
 type GoneHost struct {
 	Host      string   `json:"host"`
 	Gone      string   `json:"gone"`      // since when, RFC 3339

@@ -52,7 +52,7 @@ type AllocAddressResponse struct {
 type ReleaseAddressRequest struct {
 	NetworkID   string // everything from a '|' on is ignored
 	IPv4Address string
-	// Held, without an address, says that the manager of a swarm begins anew: it holds no
+	// Held, without an address, says that the manager of a swarm starts over: it holds no
 	// address of the network until it asks for it again. With Gone it will ask for none: its
 	// docker network has been removed.
 	Held, Gone bool `json:",omitempty"`

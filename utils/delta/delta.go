@@ -16,7 +16,7 @@
 //		m.Applied(c)                       // or leave it pending and retry later
 //	}
 //
-// The order in which wishes arrive never matters: only the difference does. Starting
+// The order in which desired values arrive never matters: only the difference does. Starting
 // up, reconnecting and changing are the same operation.
 package delta
 
