@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netspec"
 )
 
 // Kind describes one kind of object: T is what a user configures, O what the system
@@ -153,12 +156,18 @@ func DecodeJSON(body []byte, v any) error {
 	case errors.As(err, &wrong) && wrong.Field == "":
 		return errs.New(errs.Invalid, "request body is a JSON %s, expected an object", wrong.Value)
 	case errors.As(err, &wrong):
-		return errs.New(errs.Invalid, "%s: expected %s, got %s", wrong.Field, jsonName(wrong), wrong.Value)
+		return errs.New(errs.Invalid, "%s: expected %s, got %s", memberOf(wrong), jsonName(wrong), wrong.Value)
 	case errors.As(err, &syntax):
 		return errs.New(errs.Invalid, "request body is not JSON: %v at byte %d", syntax, syntax.Offset)
 	default:
 		return errs.Wrap(errs.Invalid, fmt.Errorf("request body: %w", err))
 	}
+}
+
+// memberOf is the path of the member as users write it: encoding/json adds the names of
+// embedded structs, of which there is one.
+func memberOf(e *json.UnmarshalTypeError) string {
+	return strings.TrimPrefix(e.Field, reflect.TypeFor[netspec.Settings]().Name()+".")
 }
 
 // jsonName says in JSON's own terms what a member should have been.

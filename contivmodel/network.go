@@ -1,20 +1,22 @@
 package contivmodel
 
+import "github.com/contiv/netplugin/utils/netspec"
+
 // Network is one subnet with its isolation tag.
 type Network struct {
-	Key         string          `json:"key"`
-	CfgdTag     string          `json:"cfgdTag,omitempty"`
-	Encap       string          `json:"encap,omitempty"` // vlan | vxlan
-	Gateway     string          `json:"gateway,omitempty"`
-	IPv6Gateway string          `json:"ipv6Gateway,omitempty"`
-	IPv6Subnet  string          `json:"ipv6Subnet,omitempty"`
-	NetworkName string          `json:"networkName,omitempty"`
-	NwType      string          `json:"nwType,omitempty"` // data (default) | infra
-	PktTag      int             `json:"pktTag,omitempty"` // VLAN or VNI; 0 = lowest free
-	Subnet      string          `json:"subnet,omitempty"` // ADDRESS/LENGTH or FIRST-LAST/LENGTH
-	TenantName  string          `json:"tenantName,omitempty"`
-	LinkSets    NetworkLinkSets `json:"link-sets"`
-	Links       NetworkLinks    `json:"links"`
+	Key         string `json:"key"`
+	CfgdTag     string `json:"cfgdTag,omitempty"`
+	Encap       string `json:"encap,omitempty"` // vlan | vxlan
+	Gateway     string `json:"gateway,omitempty"`
+	IPv6Gateway string `json:"ipv6Gateway,omitempty"`
+	IPv6Subnet  string `json:"ipv6Subnet,omitempty"`
+	NetworkName string `json:"networkName,omitempty"`
+	netspec.Settings
+	PktTag     int             `json:"pktTag,omitempty"` // VLAN or VNI; 0 = lowest free
+	Subnet     string          `json:"subnet,omitempty"` // ADDRESS/LENGTH or FIRST-LAST/LENGTH
+	TenantName string          `json:"tenantName,omitempty"`
+	LinkSets   NetworkLinkSets `json:"link-sets"`
+	Links      NetworkLinks    `json:"links"`
 }
 
 // NetworkLinkSets are the objects that stand on a network.

@@ -46,13 +46,12 @@ func FuzzValidate(f *testing.F) {
 // vary changes one field of a valid object after the other.
 func vary[T, O any](t *testing.T, kind Kind[T, O], valid T, text string, number int) {
 	t.Helper()
-	typ := reflect.TypeFor[T]()
-	for i := range typ.NumField() {
-		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		obj := valid
-		field := reflect.ValueOf(&obj).Elem().Field(i)
+		field := reflect.ValueOf(&obj).Elem().FieldByIndex(f.Index)
 		switch {
-		case name == "key":
+		case name == "key", f.Anonymous:
 			continue
 		case field.Kind() == reflect.String:
 			field.SetString(text)

@@ -15,17 +15,11 @@ type Global struct {
 
 // Network is a network with everything resolved that the driver needs.
 type Network struct {
-	ID       string // <network>.<tenant>
-	Tenant   string
-	Name     string
-	Encap    ofnet.Encap
-	Tag      uint16
-	VNI      uint32
-	Subnet4  netip.Prefix
-	Subnet6  netip.Prefix
-	Gateway4 netip.Addr
-	Gateway6 netip.Addr
-	Infra    bool
+	ofnet.Network // ID is <network>.<tenant>; VRF and Meant are the driver's own
+
+	Tenant string
+	Name   string
+	Infra  bool
 }
 
 // Endpoint is an endpoint with its network, group and host resolved.

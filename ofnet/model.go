@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	of "github.com/contiv/netplugin/libopenflow"
+	"github.com/contiv/netplugin/utils/netspec"
 )
 
 // MAC is a comparable Ethernet address.
@@ -50,6 +51,7 @@ type Network struct {
 	Gateway6 netip.Addr
 	Subnet4  netip.Prefix
 	Subnet6  netip.Prefix
+	netspec.Settings
 	// Meant says that the host means this network by the addresses of its subnets, of
 	// several tenants that may have the same ones.
 	Meant bool

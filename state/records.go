@@ -1,5 +1,7 @@
 package state
 
+import "github.com/contiv/netplugin/utils/netspec"
+
 // Encapsulations of a network (PktTagType).
 const (
 	EncapVLAN  = "vlan"
@@ -26,7 +28,7 @@ type Network struct {
 	ID          string `json:"id"` // <network>.<tenant>
 	Tenant      string `json:"tenant"`
 	NetworkName string `json:"networkName"`
-	NwType      string `json:"nwType"`
+	netspec.Settings
 	PktTagType  string `json:"pktTagType"`
 	PktTag      int    `json:"pktTag"`    // the VLAN, or for vxlan the cluster-wide local VLAN
 	ExtPktTag   int    `json:"extPktTag"` // the VNI; 0 for vlan

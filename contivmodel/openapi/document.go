@@ -251,9 +251,12 @@ func (d *document) ref(t reflect.Type) *schema {
 	if _, known := d.Components.Schemas[t.Name()]; !known {
 		s := &schema{Type: "object", Properties: map[string]*schema{}}
 		d.Components.Schemas[t.Name()] = s
-		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			p := d.schemaOf(t.Field(i).Type)
+		for _, f := range reflect.VisibleFields(t) {
+			if f.Anonymous {
+				continue // its members follow
+			}
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			p := d.schemaOf(f.Type)
 			p.ReadOnly = name == "key" || name == "links" || name == "link-sets"
 			s.Properties[name] = p
 		}

@@ -113,11 +113,11 @@ func TestKinds(t *testing.T) {
 
 func check[T, O any](t *testing.T, kind contivmodel.Kind[T, O], valid T) {
 	t.Helper()
-	fields := map[string]int{}
-	typ := reflect.TypeFor[T]()
-	for i := range typ.NumField() {
-		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-		fields[name] = i
+	fields := map[string]reflect.StructField{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous {
+			fields[name] = f
+		}
 	}
 	about := kind.Description()
 	for name := range fields {
@@ -127,21 +127,21 @@ func check[T, O any](t *testing.T, kind contivmodel.Kind[T, O], valid T) {
 	}
 	with := func(name string, v any) error {
 		obj := valid
-		reflect.ValueOf(&obj).Elem().Field(fields[name]).Set(reflect.ValueOf(v))
+		reflect.ValueOf(&obj).Elem().FieldByIndex(fields[name].Index).Set(reflect.ValueOf(v))
 		reflect.ValueOf(&obj).Elem().FieldByName("Key").SetString(kind.Ident(&obj))
 		return kind.Validate(&obj)
 	}
 	for _, f := range about.Fields {
 		name := f.Name
-		i, ok := fields[name]
+		field, ok := fields[name]
 		if !ok || f.Text == "" {
 			t.Errorf("%s: there is no field %s, or nothing says what it means", kind.Type, name)
 			continue
 		}
-		isText := typ.Field(i).Type.Kind() == reflect.String
+		isText := field.Type.Kind() == reflect.String
 		if want := map[reflect.Kind]contivmodel.FieldType{
 			reflect.String: contivmodel.TextField, reflect.Int: contivmodel.NumberField, reflect.Slice: contivmodel.ListField,
-		}[typ.Field(i).Type.Kind()]; f.Type != want {
+		}[field.Type.Kind()]; f.Type != want {
 			t.Errorf("%s.%s: type %s, want %s", kind.Type, name, f.Type, want)
 		}
 		refused := func(why string, v any) {

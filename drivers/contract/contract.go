@@ -41,8 +41,11 @@ type Env struct {
 var (
 	Global  = drivers.Global{FwdMode: "routing", ARPMode: "proxy", PvtSubnet: netip.MustParsePrefix("172.19.0.0/16")}
 	Network = drivers.Network{
-		ID: "net1.default", Tenant: "default", Name: "net1", Encap: ofnet.VXLAN, Tag: 1, VNI: 10001,
-		Subnet4: netip.MustParsePrefix("10.1.1.0/24"), Gateway4: netip.MustParseAddr("10.1.1.254"),
+		Network: ofnet.Network{
+			ID: "net1.default", Encap: ofnet.VXLAN, Tag: 1, VNI: 10001,
+			Subnet4: netip.MustParsePrefix("10.1.1.0/24"), Gateway4: netip.MustParseAddr("10.1.1.254"),
+		},
+		Tenant: "default", Name: "net1",
 	}
 )
 

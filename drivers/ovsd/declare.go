@@ -187,10 +187,9 @@ func (d *Driver) refreshNetwork(id string) {
 }
 
 func (d *Driver) asNetwork(n drivers.Network) ofnet.Network {
-	return ofnet.Network{
-		ID: n.ID, Encap: n.Encap, VRF: d.vrf(n.Tenant), Tag: n.Tag, VNI: n.VNI,
-		Gateway4: n.Gateway4, Gateway6: n.Gateway6, Subnet4: n.Subnet4, Subnet6: n.Subnet6, Meant: d.reach.cluster && d.meant(n),
-	}
+	out := n.Network
+	out.VRF, out.Meant = d.vrf(n.Tenant), d.reach.cluster && d.meant(n)
+	return out
 }
 
 func (d *Driver) refreshEndpoint(id string) {

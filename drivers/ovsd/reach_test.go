@@ -28,7 +28,10 @@ func TestFarAddresses(t *testing.T) {
 // Of networks with the same addresses the host means that of the first tenant.
 func TestMeant(t *testing.T) {
 	net := func(tenant, name, subnet string) drivers.Network {
-		return drivers.Network{ID: name + "." + tenant, Tenant: tenant, Name: name, Encap: ofnet.VXLAN, Subnet4: netip.MustParsePrefix(subnet)}
+		return drivers.Network{
+			Network: ofnet.Network{ID: name + "." + tenant, Encap: ofnet.VXLAN, Subnet4: netip.MustParsePrefix(subnet)},
+			Tenant:  tenant, Name: name,
+		}
 	}
 	d := &Driver{networks: map[string]drivers.Network{}}
 	for _, n := range []drivers.Network{

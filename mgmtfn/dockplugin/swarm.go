@@ -14,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netspec"
 )
 
 // allocateNetwork is called on the manager of a swarm when a user makes a network. With
@@ -72,7 +73,7 @@ func (s *Server) networkOfSwarm(ctx context.Context, req cnm.AllocateNetworkRequ
 	}
 	n := contivmodel.Network{
 		Key: docknet.DefaultTenant + ":" + req.NetworkID, TenantName: docknet.DefaultTenant, NetworkName: req.NetworkID,
-		Encap: state.EncapVXLAN, NwType: state.NetworkData,
+		Encap: state.EncapVXLAN, Settings: netspec.Settings{NwType: state.NetworkData},
 		Subnet: req.IPv4Data[0].Pool, Gateway: host(req.IPv4Data[0].Gateway),
 	}
 	if len(req.IPv6Data) > 0 {

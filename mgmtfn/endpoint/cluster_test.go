@@ -14,6 +14,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/fakedriver"
+	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
@@ -38,7 +39,7 @@ func newCluster(refs ...state.NetworkRef) *cluster {
 		Driver: fakedriver.New(), networks: map[string]drivers.Network{}, records: map[string]state.Endpoint{}, homes: map[string]string{},
 	}
 	for _, r := range refs {
-		c.networks[r.NetworkID()] = drivers.Network{ID: r.NetworkID(), Tenant: r.Tenant, Name: r.Network}
+		c.networks[r.NetworkID()] = drivers.Network{Network: ofnet.Network{ID: r.NetworkID()}, Tenant: r.Tenant, Name: r.Network}
 	}
 	return c
 }

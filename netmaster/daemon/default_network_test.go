@@ -9,6 +9,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
+	"github.com/contiv/netplugin/utils/netspec"
 )
 
 // A new cluster has its default network at once; one that has other networks is left
@@ -29,7 +30,7 @@ func TestDefaultNetwork(t *testing.T) {
 			t.Run("before", func(t *testing.T) {
 				first := connect(t, store, cfg)
 				for _, kind := range c.before {
-					n := &contivmodel.Network{TenantName: "default", NetworkName: "n-" + kind, NwType: kind, Encap: "vxlan", Subnet: "20.9.0.0/24", Gateway: "20.9.0.1"}
+					n := &contivmodel.Network{TenantName: "default", NetworkName: "n-" + kind, Settings: netspec.Settings{NwType: kind}, Encap: "vxlan", Subnet: "20.9.0.0/24", Gateway: "20.9.0.1"}
 					if _, err := rest.Put(t.Context(), first, contivmodel.NetworkKind(), n); err != nil {
 						t.Fatal(err)
 					}

@@ -80,7 +80,7 @@ func createNetwork(x *tx, n *contivmodel.Network) error {
 		return err
 	}
 	rec := &state.Network{
-		ID: id, Tenant: n.TenantName, NetworkName: n.NetworkName, NwType: n.NwType, PktTagType: n.Encap,
+		ID: id, Tenant: n.TenantName, NetworkName: n.NetworkName, Settings: n.Settings, PktTagType: n.Encap,
 		SubnetIP: cfg.Subnet.Prefix.Addr().String(), SubnetLen: uint(cfg.Subnet.Prefix.Bits()),
 		Gateway: n.Gateway, IPAddrRange: cfg.Subnet.Range.String(), NetworkTag: n.CfgdTag,
 	}

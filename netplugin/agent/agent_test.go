@@ -20,6 +20,7 @@ import (
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netspec"
 )
 
 func put(t *testing.T, store objdb.Store, key string, v any) {
@@ -67,7 +68,7 @@ var global = state.Global{FwdMode: "routing", ARPMode: "proxy", PvtSubnet: "172.
 
 func network(name string, vni int) state.Network {
 	return state.Network{
-		ID: name + ".default", Tenant: "default", NetworkName: name, NwType: "data", PktTagType: "vxlan", PktTag: vni, ExtPktTag: vni,
+		ID: name + ".default", Tenant: "default", NetworkName: name, Settings: netspec.Settings{NwType: "data"}, PktTagType: "vxlan", PktTag: vni, ExtPktTag: vni,
 		SubnetIP: fmt.Sprintf("10.%d.0.0", vni), SubnetLen: 16, Gateway: fmt.Sprintf("10.%d.255.254", vni),
 	}
 }

@@ -28,8 +28,8 @@ const maxVLAN, maxVNI = 4094, 1<<24 - 1
 
 func asNetwork(n state.Network) (drivers.Network, error) {
 	out := drivers.Network{
-		ID: n.ID, Tenant: n.Tenant, Name: n.NetworkName, Infra: n.NwType == state.NetworkInfra,
-		Tag: uint16(n.PktTag), VNI: uint32(n.ExtPktTag), Encap: ofnet.VLAN,
+		Network: ofnet.Network{ID: n.ID, Tag: uint16(n.PktTag), VNI: uint32(n.ExtPktTag), Encap: ofnet.VLAN, Settings: n.Settings},
+		Tenant:  n.Tenant, Name: n.NetworkName, Infra: n.NwType == state.NetworkInfra,
 	}
 	if n.PktTagType == state.EncapVXLAN {
 		out.Encap = ofnet.VXLAN

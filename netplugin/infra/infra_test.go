@@ -12,6 +12,7 @@ import (
 	"github.com/sirupsen/logrus/hooks/test"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/signal"
@@ -61,10 +62,10 @@ func TestKeep(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- Keep(ctx, "h1", c, c, log) }()
-	c.set(drivers.Network{ID: "contivh1.default", Tenant: "default", Name: "contivh1", Infra: true})
+	c.set(drivers.Network{Network: ofnet.Network{ID: "contivh1.default"}, Tenant: "default", Name: "contivh1", Infra: true})
 	<-c.called // refused
 	<-c.called
-	c.set(drivers.Network{ID: "mgmt.blue", Tenant: "blue", Name: "mgmt", Infra: true})
+	c.set(drivers.Network{Network: ofnet.Network{ID: "mgmt.blue"}, Tenant: "blue", Name: "mgmt", Infra: true})
 	<-c.called
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {

@@ -9,14 +9,15 @@ import (
 
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/dockerd"
+	"github.com/contiv/netplugin/utils/netspec"
 )
 
 func topology() Topology {
 	return Topology{
 		Networks: []state.Network{
-			{ID: "n1.default", Tenant: "default", NetworkName: "n1", NwType: "data", PktTagType: "vxlan", PktTag: 3, ExtPktTag: 1003, SubnetIP: "10.1.1.0", SubnetLen: 24, Gateway: "10.1.1.254", IPv6Subnet: "2001:db8::", IPv6Len: 100, NetworkTag: "n1.default"},
-			{ID: "n1.blue", Tenant: "blue", NetworkName: "n1", NwType: "data", PktTagType: "vlan", PktTag: 7, SubnetIP: "10.1.1.0", SubnetLen: 24, NetworkTag: "sky"},
-			{ID: "infra.default", Tenant: "default", NetworkName: "infra", NwType: "infra", PktTagType: "vlan", SubnetIP: "10.3.1.0", SubnetLen: 24},
+			{ID: "n1.default", Tenant: "default", NetworkName: "n1", Settings: netspec.Settings{NwType: "data"}, PktTagType: "vxlan", PktTag: 3, ExtPktTag: 1003, SubnetIP: "10.1.1.0", SubnetLen: 24, Gateway: "10.1.1.254", IPv6Subnet: "2001:db8::", IPv6Len: 100, NetworkTag: "n1.default"},
+			{ID: "n1.blue", Tenant: "blue", NetworkName: "n1", Settings: netspec.Settings{NwType: "data"}, PktTagType: "vlan", PktTag: 7, SubnetIP: "10.1.1.0", SubnetLen: 24, NetworkTag: "sky"},
+			{ID: "infra.default", Tenant: "default", NetworkName: "infra", Settings: netspec.Settings{NwType: "infra"}, PktTagType: "vlan", SubnetIP: "10.3.1.0", SubnetLen: 24},
 		},
 		Groups: []state.EndpointGroup{
 			{ID: "web:default", GroupName: "web", TenantName: "default", NetworkName: "n1", GroupTag: "web.default"},

@@ -62,9 +62,12 @@ func (w *World) failure(c Call) error {
 func New(t testing.TB) *World {
 	w := &World{
 		Net: drivers.Network{
-			ID: "net1.default", Tenant: "default", Name: "net1", Encap: ofnet.VXLAN,
-			Subnet4: netip.MustParsePrefix("10.1.1.0/24"), Gateway4: netip.MustParseAddr("10.1.1.254"),
-			Subnet6: netip.MustParsePrefix("2001:db8::/100"),
+			Network: ofnet.Network{
+				ID: "net1.default", Encap: ofnet.VXLAN,
+				Subnet4: netip.MustParsePrefix("10.1.1.0/24"), Gateway4: netip.MustParseAddr("10.1.1.254"),
+				Subnet6: netip.MustParsePrefix("2001:db8::/100"),
+			},
+			Tenant: "default", Name: "net1",
 		},
 		endpoints: map[string]state.Endpoint{}, ports: map[string]drivers.Attachment{}, failing: map[Call]error{},
 	}
