@@ -36,13 +36,13 @@ func (f macTable) part(p *Pipeline, o Object) part {
 }
 
 func (macTable) endpoint(p *Pipeline, e Endpoint) []row {
-	m := of.NewMatch().Reg(regSegment, e.Segment()).EthDst(e.MAC)
+	m := of.NewMatch().With(regSegment.is(e.Segment())).EthDst(e.MAC)
 	if e.Local() {
 		return []row{{tableMAC, prioNormal, m, e.QoS.received(e).Apply(of.NewActions().Output(e.Port))}}
 	}
 	// A frame from a tunnel never goes into one (split horizon): while hosts disagree
 	// about where an endpoint is, it would circle.
-	return []row{{tableMAC, prioNormal, m.Reg(regOrigin, originLocal), p.tunnel(e)}}
+	return []row{{tableMAC, prioNormal, m.With(regOrigin.is(originLocal)), p.tunnel(e)}}
 }
 
 // tunnel sends to the host of a remote endpoint. Endpoints of one network on one host
@@ -107,7 +107,7 @@ func (macTable) flood(p *Pipeline, f Flood) (rows []row, groups []of.Group) {
 			a = a.Group(g.ID)
 			part++
 		}
-		m := of.NewMatch().Reg(regOrigin, origin).Reg(regSegment, f.Network.Segment())
+		m := of.NewMatch().With(regOrigin.is(origin)).With(regSegment.is(f.Network.Segment()))
 		rows = append(rows, row{tableMAC, prioFlood, m, apply(a)})
 	}
 	add(floodAll, originLocal, of.NewActions().SetTunID(uint64(vni)), buckets)

@@ -48,9 +48,9 @@ func (classifier) endpoint(p *Pipeline, e Endpoint) []row {
 	if !e.Local() {
 		return nil
 	}
-	a := of.NewActions().SetReg(regSegment, e.Segment()).SetReg(regVRF, uint32(e.VRF))
+	a := of.NewActions().SetField(regSegment.is(e.Segment())).SetField(regVRF.is(uint32(e.VRF)))
 	if e.Group != 0 {
-		a = a.SetReg(regSrcGrp, e.Group)
+		a = a.SetField(regSrcGrp.is(e.Group))
 	}
 	from := of.NewMatch().InPort(e.Port)
 	if e.Encap == VLAN { // the port has its VLAN; a container must not choose one
@@ -79,7 +79,7 @@ func (f classifier) vlan(p *Pipeline, n Network, tag uint16) []row {
 	if !f.uplinks {
 		return nil
 	}
-	a := of.NewActions().SetReg(regSegment, n.Segment()).SetReg(regVRF, uint32(n.VRF))
+	a := of.NewActions().SetField(regSegment.is(n.Segment())).SetField(regVRF.is(uint32(n.VRF)))
 	return []row{{tableUplink, prioNormal, of.NewMatch().VLAN(tag), applyGoto(a, p.to(p.first(stageForward)))}}
 }
 
@@ -87,6 +87,6 @@ func (f classifier) uplink(p *Pipeline, u Uplink) []row {
 	if !f.uplinks {
 		return nil
 	}
-	a := of.NewActions().SetReg(regOrigin, originUplink)
+	a := of.NewActions().SetField(regOrigin.is(originUplink))
 	return []row{{tableClassify, prioNormal, of.NewMatch().InPort(u.Port), applyGoto(a, p.to(tableUplink))}}
 }

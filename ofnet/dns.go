@@ -117,7 +117,7 @@ func (f dns) base(p *Pipeline) []row {
 // server makes an address that of a name server.
 func (dns) server(p *Pipeline, m of.Match, a netip.Addr) []row {
 	m = m.Dst(host(a))
-	do := applyGoto(of.NewActions().SetReg(regScratch, dnsToAgent), p.to(tableDNSServe))
+	do := applyGoto(of.NewActions().SetField(regScratch.is(dnsToAgent)), p.to(tableDNSServe))
 	rows := []row{{tableDNS, prioNormal, query(m), do}}
 	if p.set.DNS.Port != 0 && !DNSClients4.Contains(a) && !DNSClients6.Contains(a) {
 		rows = append(rows, row{tableDNS, prioNormal, m.IPProto(of.ProtoTCP).TCPDst(dnsPort), do})
@@ -132,7 +132,7 @@ func (f dns) network(p *Pipeline, n Network) []row {
 	var rows []row
 	for _, a := range []netip.Addr{n.Gateway4, n.Gateway6} {
 		if a.IsValid() {
-			rows = append(rows, f.server(p, of.NewMatch().Reg(regVRF, uint32(n.VRF)), a)...)
+			rows = append(rows, f.server(p, of.NewMatch().With(regVRF.is(uint32(n.VRF))), a)...)
 		}
 	}
 	return rows

@@ -32,10 +32,10 @@ var errNoQuery = errors.New("not a datagram for port 53")
 // parseDNS reads a packet that a flow of the dns feature has paused.
 func parseDNS(conn packetSender, in *of.PacketIn) (*DNSQuery, error) {
 	q := &DNSQuery{Port: in.InPort(), conn: conn, in: in}
-	if v, ok := in.Match.Get(of.FieldReg(regVRF)); ok {
+	if v, ok := in.Match.Get(regVRF.field()); ok {
 		q.VRF = uint16(v.Uint64())
 	}
-	if v, ok := in.Match.Get(of.FieldReg(regScratch)); ok {
+	if v, ok := in.Match.Get(regScratch.field()); ok {
 		q.ToAgent = v.Uint64() == dnsToAgent
 	}
 	// Lazy: the message itself is not decoded here.

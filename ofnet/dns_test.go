@@ -51,7 +51,7 @@ func TestDNSAnswer(t *testing.T) {
 	gateway := MAC{0, 0, 0, 9, 9, 9}
 	for _, server := range []string{"10.1.1.254", "2001:db8:1::fe"} {
 		in := &of.PacketIn{
-			Match: of.NewMatch().InPort(7).Reg(regVRF, 3).Reg(regScratch, dnsToAgent), Userdata: []byte(dnsUserdata),
+			Match: of.NewMatch().InPort(7).With(regVRF.is(3)).With(regScratch.is(dnsToAgent)), Userdata: []byte(dnsUserdata),
 			Data: datagram(t, local1, addr(server), gateway, 53, "question"),
 		}
 		var conn sentOut
@@ -189,7 +189,7 @@ func FuzzParseDNS(f *testing.F) {
 	f.Add(datagram(f, local1, addr("2001:db8:1::fe"), RouterMAC, 53, "question"), uint32(0))
 	f.Fuzz(func(t *testing.T, data []byte, scratch uint32) {
 		var conn sentOut
-		q, err := parseDNS(&conn, &of.PacketIn{Match: of.NewMatch().InPort(1).Reg(regScratch, scratch), Data: data})
+		q, err := parseDNS(&conn, &of.PacketIn{Match: of.NewMatch().InPort(1).With(regScratch.is(scratch)), Data: data})
 		if err != nil {
 			return
 		}

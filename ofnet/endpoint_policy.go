@@ -21,9 +21,6 @@ import (
 // holds for. Where peers and ports would multiply, they are clauses of a conjunction.
 type endpointPolicies struct{}
 
-// regSet holds the number of the set between two tables.
-const regSet = regScratch
-
 func (endpointPolicies) id() uint8 { return featureEndpointPolicy }
 
 func (endpointPolicies) tables() []table {
@@ -67,7 +64,7 @@ func (endpointPolicies) policy(p *Pipeline, g EndpointPolicy) []row {
 		return nil
 	}
 	from := of.NewMatch().InPort(e.Port)
-	to := of.NewMatch().Reg(regVRF, uint32(e.VRF)).EthDst(e.MAC)
+	to := of.NewMatch().With(regVRF.is(uint32(e.VRF))).EthDst(e.MAC)
 	track := trackConnection(p, of.NewActions())
 	rows := []row{
 		{tableEndpointPolicy, prioNormal, from.IP(), track},
@@ -75,15 +72,15 @@ func (endpointPolicies) policy(p *Pipeline, g EndpointPolicy) []row {
 		{tableEndpointPolicy, prioNormal, to.IP(), track},
 		{tableEndpointPolicy, prioNormal, to.IPv6(), track},
 	}
-	rows = append(rows, p.hostCheck(of.NewMatch().Reg(regOutPort, e.Port))...)
+	rows = append(rows, p.hostCheck(of.NewMatch().With(regOutPort.is(e.Port)))...)
 	if g.Out != 0 {
-		rows = append(rows, row{tableEndpointPolicyOut, prioNormal, from, applyGoto(of.NewActions().SetReg(regSet, g.Out), p.to(tableAllowOut))})
+		rows = append(rows, row{tableEndpointPolicyOut, prioNormal, from, applyGoto(of.NewActions().SetField(regSet.is(g.Out)), p.to(tableAllowOut))})
 		if p.set.DNS.Rate != 0 { // the agent's name server is not asked past the set
 			rows = append(rows, row{tableDNS, prioSpecific, from, goTo(p.to(tableService))})
 		}
 	}
 	if g.In != 0 {
-		rows = append(rows, row{tableEndpointPolicyIn, prioNormal, to, applyGoto(of.NewActions().SetReg(regSet, g.In), p.to(tableAllowIn))})
+		rows = append(rows, row{tableEndpointPolicyIn, prioNormal, to, applyGoto(of.NewActions().SetField(regSet.is(g.In)), p.to(tableAllowIn))})
 	}
 	return rows
 }
@@ -96,7 +93,7 @@ func (endpointPolicies) ownNode(p *Pipeline, o OwnNode) []row {
 		if !e.Local() {
 			continue
 		}
-		to := of.NewMatch().Reg(regVRF, uint32(e.VRF)).EthDst(e.MAC)
+		to := of.NewMatch().With(regVRF.is(uint32(e.VRF))).EthDst(e.MAC)
 		rows = append(rows,
 			row{tableEndpointPolicyOut, prioDrop, to, goTo(p.to(tableEndpointPolicyIn))},
 			row{tableEndpointPolicyIn, prioDrop, of.NewMatch().InPort(e.Port), goTo(p.to(tableGroupSource))})
@@ -108,7 +105,7 @@ func (endpointPolicies) ownNode(p *Pipeline, o OwnNode) []row {
 }
 
 func (endpointPolicies) ruleSet(p *Pipeline, s PolicyRuleSet) []row {
-	b := allowRows{set: s, mine: of.NewMatch().Reg(regSet, s.Number), table: tableAllowIn, do: goTo(p.to(tableGroupSource)), clauses: map[of.Match]of.Actions{}}
+	b := allowRows{set: s, mine: of.NewMatch().With(regSet.is(s.Number)), table: tableAllowIn, do: goTo(p.to(tableGroupSource)), clauses: map[of.Match]of.Actions{}}
 	if s.Out {
 		b.table, b.do = tableAllowOut, goTo(p.to(tableEndpointPolicyIn))
 	}

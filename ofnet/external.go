@@ -93,7 +93,7 @@ func (f external) part(p *Pipeline, o Object) part {
 
 func (external) base(p *Pipeline) []row {
 	// What comes from outside does not go out again: hosts are no transit.
-	rows := []row{{tableRoute, prioMiss + 1, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(tableReach))}}
+	rows := []row{{tableRoute, prioMiss + 1, of.NewMatch().With(regOrigin.is(originLocal)), goTo(p.to(tableReach))}}
 	for _, dst := range notRouted {
 		rows = append(rows, row{tableExternal, prioDrop, destination(dst), drop})
 	}
@@ -113,7 +113,7 @@ func destination(dst netip.Prefix) of.Match {
 }
 
 func (external) route(p *Pipeline, r Route) []row {
-	do := applyGoto(of.NewActions().SetReg(regNextHop, r.Hops), p.to(tableTrack))
+	do := applyGoto(of.NewActions().SetField(regNextHop.is(r.Hops)), p.to(tableTrack))
 	return []row{{tableExternal, prioMiss + 1 + uint16(r.Prefix.Bits()), destination(r.Prefix), do}}
 }
 
@@ -122,7 +122,7 @@ func (external) hops(p *Pipeline, h HopSet) (rows []row, groups []of.Group) {
 	if len(h.MACs) == 0 {
 		return nil, nil
 	}
-	m := of.NewMatch().Reg(regNextHop, h.ID)
+	m := of.NewMatch().With(regNextHop.is(h.ID))
 	to := func(mac MAC) of.Actions { return of.NewActions().SetEthSrc(p.set.HostMAC).SetEthDst(mac) }
 	if len(h.MACs) == 1 {
 		return []row{{tableDeliver, prioSpecific, m, applyGoto(to(h.MACs[0]), p.to(tableUplinkOut))}}, nil

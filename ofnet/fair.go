@@ -86,7 +86,7 @@ func (fair) endpoint(p *Pipeline, e Endpoint) []row {
 	rate := of.NewInstructions().Meter(connectionMeter(e.Port))
 	return append(rows,
 		row{tableServiceNew, prioNormal, begins, rate.Goto(p.to(tableServiceState))},
-		row{tableStateNew, prioNormal, begins.Reg(regZone, 0), rate.Apply(of.NewActions().SetReg(regZone, counted)).Goto(p.to(tableState))})
+		row{tableStateNew, prioNormal, begins.With(regZone.is(0)), rate.Apply(of.NewActions().SetField(regZone.is(counted))).Goto(p.to(tableState))})
 }
 
 // begin gives the rows that let an endpoint's packets begin a connection in a table, within
@@ -96,7 +96,7 @@ func (p *Pipeline) begin(t table, priority uint16, e Endpoint, m of.Match, do of
 	rows := []row{{t, priority, m, do}}
 	if p.set.ConnectionRate != 0 {
 		rate := of.NewInstructions().Meter(connectionMeter(e.Port)) + do
-		rows = append(rows, row{t, priority + 1, m.Reg(regZone, 0), rate})
+		rows = append(rows, row{t, priority + 1, m.With(regZone.is(0)), rate})
 	}
 	return rows
 }

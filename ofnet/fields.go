@@ -6,34 +6,6 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// Registers. A packet enters table 0 with all of them zero.
-const (
-	regOrigin  = 0 // where the packet came from: one of the origins below
-	regSegment = 1 // network it came from: VNI or VLAN
-	regVRF     = 2
-	regSrcGrp  = 3 // endpoint group of the sender
-	regDstGrp  = 4 // endpoint group of the receiver
-	regDstNet  = 5 // network it goes to
-	regZone    = 6 // conntrack zone of the VRF's services
-	regOutPort = 7
-	regScratch = 8  // between two rows of one feature only
-	regMark    = 9  // of a connection that the present rules admit
-	regNextHop = 10 // who gets it on the link of the uplinks: hopNone, hopEndpoint or a HopSet
-
-	regProvider = regScratch // number of the provider within the seat; before that, its slot
-	regService  = 11         // number of the service's seat
-	regVIP      = 12         // address of the service that was asked for; 12 to 15 for IPv6
-)
-
-// Values of regOrigin.
-const (
-	originLocal  = 0 // an endpoint of this host
-	originTunnel = 1
-	originUplink = 2
-	originHost   = 3 // the host itself, through its port
-	originPassed = 4 // somebody for whom the host forwards, through its port
-)
-
 // Priorities. A table's miss is 0.
 const (
 	prioRule     = 10 // plus three times the rule's priority, plus 1 for a rejection, 2 for a silent denial: up to 312

@@ -83,13 +83,13 @@ func (f hostAccess) base(p *Pipeline) []row {
 	const established = of.CTTracked | of.CTEst
 	state := func(bits uint32) of.Match { return of.NewMatch().CTState(bits, bits) }
 	deliver := goTo(p.to(tableHostDeliver))
-	toContainer := apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))
+	toContainer := apply(of.NewActions().OutputReg(regOutPort.all()))
 	if f.world {
 		// It may be the answer of what stands behind a service on hosts, or outside.
 		toContainer = goTo(p.to(tableServiceReply))
 	}
 	rows := []row{
-		{tableHostCheck, prioSpecific, of.NewMatch().Reg(regOrigin, originPassed), goTo(p.to(tableTrack))},
+		{tableHostCheck, prioSpecific, of.NewMatch().With(regOrigin.is(originPassed)), goTo(p.to(tableTrack))},
 		{tableHostCheck, prioMiss, of.NewMatch(), deliver},
 		{tableHostTrack, prioDrop, state(of.CTTracked | of.CTInvalid), drop},
 		{tableHostTrack, prioSpecific, state(established | of.CTReply).With(of.FieldCTMark.IsMasked(markDenied, markDenied)), drop},
@@ -102,7 +102,7 @@ func (f hostAccess) base(p *Pipeline) []row {
 		}), p.to(tableHostDeliver))})
 	}
 	// What has been let through: the host has routed it already.
-	passed := row{p.first(stageOutput), prioSpecific, of.NewMatch().Reg(regOrigin, originPassed), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))}
+	passed := row{p.first(stageOutput), prioSpecific, of.NewMatch().With(regOrigin.is(originPassed)), apply(of.NewActions().OutputReg(regOutPort.all()))}
 	if p.set.Routing {
 		passed.do = goTo(p.to(tableDeliver))
 	}
@@ -112,7 +112,7 @@ func (f hostAccess) base(p *Pipeline) []row {
 	}
 	rows = append(rows, f.farFixed(p)...)
 	rows = append(rows, row{tableHostNew, prioMiss, of.NewMatch(), goTo(p.to(tableHostEmit))})
-	rows = append(rows, row{tableHop, prioSpecific, of.NewMatch().Reg(regOrigin, originHost), goTo(p.to(tableDeliver))})
+	rows = append(rows, row{tableHop, prioSpecific, of.NewMatch().With(regOrigin.is(originHost)), goTo(p.to(tableDeliver))})
 	for _, s := range append([]netip.Prefix{p.set.Host.Subnet4, p.set.Host.Subnet6}, notRouted...) {
 		if s.IsValid() { // containers have no business with each other's private addresses
 			rows = append(rows, row{tableRoute, prioGeneral, of.NewMatch().Dst(s), drop})
@@ -141,10 +141,10 @@ func (f hostAccess) network(p *Pipeline, n Network) []row {
 			continue
 		}
 		// The host forwards for nobody inside: it would be a way to pass for another.
-		inside := of.NewMatch().Reg(regOrigin, originPassed).Reg(regVRF, uint32(n.VRF)).Src(s)
+		inside := of.NewMatch().With(regOrigin.is(originPassed)).With(regVRF.is(uint32(n.VRF))).Src(s)
 		rows = append(rows, row{tableHostCheck, prioDrop, inside, drop})
 		if f.world {
-			rows = append(rows, row{tableRoute, prioGeneral, of.NewMatch().Reg(regVRF, uint32(n.VRF)).Dst(s), drop})
+			rows = append(rows, row{tableRoute, prioGeneral, of.NewMatch().With(regVRF.is(uint32(n.VRF))).Dst(s), drop})
 		}
 	}
 	return rows
@@ -155,14 +155,14 @@ func (f hostAccess) port(p *Pipeline, o HostPort) []row {
 	port := o.Port
 	h := p.set.Host
 	rows := []row{
-		{tableClassify, prioNormal, of.NewMatch().InPort(port), applyGoto(of.NewActions().SetReg(regOrigin, originPassed), p.to(tableHostIn))},
+		{tableClassify, prioNormal, of.NewMatch().InPort(port), applyGoto(of.NewActions().SetField(regOrigin.is(originPassed)), p.to(tableHostIn))},
 		{tableHostEmit, prioNormal, of.NewMatch(), apply(of.NewActions().SetEthSrc(RouterMAC).SetEthDst(h.MAC).Output(port))},
 	}
-	toHost := applyGoto(of.NewActions().SetReg(regOutPort, port), p.to(tableTrack))
-	local := of.NewMatch().Reg(regOrigin, originLocal)
+	toHost := applyGoto(of.NewActions().SetField(regOutPort.is(port)), p.to(tableTrack))
+	local := of.NewMatch().With(regOrigin.is(originLocal))
 	for _, a := range append(h.addrs(), o.Infra...) {
 		if a.IsValid() {
-			own := applyGoto(of.NewActions().SetReg(regOrigin, originHost), p.to(tableHostIn))
+			own := applyGoto(of.NewActions().SetField(regOrigin.is(originHost)), p.to(tableHostIn))
 			rows = append(rows, row{tableClassify, prioSpecific, of.NewMatch().InPort(port).Src(host(a)), own})
 		}
 	}
@@ -187,7 +187,7 @@ func (f hostAccess) port(p *Pipeline, o HostPort) []row {
 		out = tableHostOut
 		rows = append(rows, row{tableRoute, prioMiss + 1, local.IP(), toHost}, row{tableRoute, prioMiss + 1, local.IPv6(), toHost})
 	}
-	return append(rows, row{tableDeliver, prioSpecific, of.NewMatch().Reg(regOutPort, port), goTo(p.to(out))})
+	return append(rows, row{tableDeliver, prioSpecific, of.NewMatch().With(regOutPort.is(port)), goTo(p.to(out))})
 }
 
 func (f hostAccess) endpoint(p *Pipeline, e Endpoint) []row {
@@ -204,7 +204,7 @@ func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip
 		return nil
 	}
 	const next = tableHostCheck
-	arrived := of.NewActions().SetReg(regVRF, uint32(e.VRF)).SetReg(regOutPort, e.Port).SetEthSrc(RouterMAC).SetEthDst(e.MAC)
+	arrived := of.NewActions().SetField(regVRF.is(uint32(e.VRF))).SetField(regOutPort.is(e.Port)).SetEthSrc(RouterMAC).SetEthDst(e.MAC)
 	if !f.world {
 		if !direct {
 			return nil
@@ -269,7 +269,7 @@ func (f hostNeighbour) network(p *Pipeline, n Network) []row {
 	if n.Encap != VXLAN {
 		return nil
 	}
-	return f.answers(p, of.NewMatch().Reg(regSegment, n.Segment()), n.Gateway4, n.Gateway6)
+	return f.answers(p, of.NewMatch().With(regSegment.is(n.Segment())), n.Gateway4, n.Gateway6)
 }
 
 func (hostNeighbour) answers(p *Pipeline, m of.Match, addr4, addr6 netip.Addr) []row {

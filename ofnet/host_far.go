@@ -43,12 +43,12 @@ func (f hostAccess) farFixed(p *Pipeline) []row {
 		return nil
 	}
 	_, remote, label := p.set.Host.farTunnel()
-	rows := []row{{tableTrack, prioDrop, of.NewMatch().Reg(regOrigin, originHost), p.gotoStage(stageOutput)}}
+	rows := []row{{tableTrack, prioDrop, of.NewMatch().With(regOrigin.is(originHost)), p.gotoStage(stageOutput)}}
 	back := apply(of.NewActions().SetEthSrc(RouterMAC).SetEthDst(p.set.Host.MAC).
-		Move(of.FieldReg(regSegment).All(), of.FieldTunID.Range(0, 31)).Move(label, remote).Output(p.set.TunnelPort))
+		Move(regSegment.all(), of.FieldTunID.Range(0, 31)).Move(label, remote).Output(p.set.TunnelPort))
 	for _, bits := range []uint32{trackedReply, trackedRelated} {
 		for _, family := range families {
-			m := family.CTState(bits, bits).With(of.FieldCTMark.Is(farMark)).Reg(regOrigin, originLocal)
+			m := family.CTState(bits, bits).With(of.FieldCTMark.Is(farMark)).With(regOrigin.is(originLocal))
 			rows = append(rows, row{tableHostEmit, prioSpecific, m, back})
 		}
 	}
@@ -68,7 +68,7 @@ func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
 		if far := h.far()[i]; n.Meant && subnet.IsValid() && far.IsValid() {
 			// It is judged there, as of this host, whoever it is from.
 			out := func(nat of.NAT) of.Instructions {
-				return apply(of.NewActions().SetReg(regOrigin, originHost).SetReg(regVRF, uint32(n.VRF)).CT(of.CT{Commit: true, Zone: zone, NAT: nat, Recirc: true, Table: p.to(tableRoute)}))
+				return apply(of.NewActions().SetField(regOrigin.is(originHost)).SetField(regVRF.is(uint32(n.VRF))).CT(of.CT{Commit: true, Zone: zone, NAT: nat, Recirc: true, Table: p.to(tableRoute)}))
 			}
 			to := of.NewMatch().Dst(subnet)
 			rows = append(rows, row{tableHostIn, prioGeneral, to, out(of.NAT{Kind: of.NATSource, Min: far})})
@@ -86,10 +86,10 @@ func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
 		}
 	}
 	tunnel := of.NewMatch().TunID(uint64(n.VNI))
-	in := of.NewActions().SetReg(regOrigin, originTunnel).SetReg(regSegment, n.VNI).SetReg(regVRF, uint32(n.VRF)).CT(of.CT{
+	in := of.NewActions().SetField(regOrigin.is(originTunnel)).SetField(regSegment.is(n.VNI)).SetField(regVRF.is(uint32(n.VRF))).CT(of.CT{
 		Commit: true, Zone: zone, Exec: of.NewActions().SetField(of.FieldCTMark.Is(farMark)).Move(remote, label),
 	})
-	back := of.NewActions().SetReg(regOrigin, originTunnel).CT(of.CT{
+	back := of.NewActions().SetField(regOrigin.is(originTunnel)).CT(of.CT{
 		Zone: zone, NAT: of.NAT{Kind: of.NATExisting}, Recirc: true, Table: p.to(tableHostEmit),
 	})
 	mac := h.MAC

@@ -21,7 +21,7 @@ const toAgent = 0xffff
 // solicitation that the nd-reply table has passed on: from the target, which is at the
 // router's MAC, to the one who asked. Anything else gives nil.
 func answerSolicitation(in *of.PacketIn) *of.PacketOut {
-	flags, ok := in.Match.Get(of.FieldReg(regScratch))
+	flags, ok := in.Match.Get(regScratch.field())
 	if !ok || flags.Uint64() == 0 {
 		return nil
 	}

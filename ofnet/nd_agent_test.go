@@ -36,7 +36,7 @@ func solicitation(t testing.TB, target string) []byte {
 }
 
 func TestAnswerSolicitation(t *testing.T) {
-	in := &of.PacketIn{Match: of.NewMatch().InPort(7).Reg(regScratch, ndRouter|ndSolicited|ndOverride), Data: solicitation(t, "2001:db8:1::fe")}
+	in := &of.PacketIn{Match: of.NewMatch().InPort(7).With(regScratch.is(ndRouter | ndSolicited | ndOverride)), Data: solicitation(t, "2001:db8:1::fe")}
 	out := answerSolicitation(in)
 	if out == nil {
 		t.Fatal("no answer")
@@ -96,6 +96,6 @@ func TestRealSwitchAsksTheAgent(t *testing.T) {
 func FuzzAnswerSolicitation(f *testing.F) {
 	f.Add(solicitation(f, "2001:db8:1::3"), uint32(ndSolicited))
 	f.Fuzz(func(_ *testing.T, data []byte, flags uint32) {
-		answerSolicitation(&of.PacketIn{Match: of.NewMatch().InPort(1).Reg(regScratch, flags), Data: data})
+		answerSolicitation(&of.PacketIn{Match: of.NewMatch().InPort(1).With(regScratch.is(flags)), Data: data})
 	})
 }

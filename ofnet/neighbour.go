@@ -83,9 +83,9 @@ func arpReplyRow() row {
 		SetField(of.FieldARPOp.Is(arpReply)).
 		MoveField(of.FieldARPSHA, of.FieldARPTHA).
 		MoveField(of.FieldEthSrc, of.FieldARPSHA).
-		MoveField(of.FieldARPTPA, of.FieldReg(regScratch)).
+		MoveField(of.FieldARPTPA, regScratch.field()).
 		MoveField(of.FieldARPSPA, of.FieldARPTPA).
-		MoveField(of.FieldReg(regScratch), of.FieldARPSPA).
+		MoveField(regScratch.field(), of.FieldARPSPA).
 		OutputInPort())}
 }
 
@@ -116,7 +116,7 @@ func (f arpResponder) endpoint(p *Pipeline, e Endpoint) []row {
 	}
 	m, mac := arpFor(e.VRF, e.IPv4), RouterMAC
 	if !f.asRouter {
-		m, mac = of.NewMatch().ARP(arpRequest).Reg(regSegment, e.Segment()).ARPTPA(host(e.IPv4)), e.MAC
+		m, mac = of.NewMatch().ARP(arpRequest).With(regSegment.is(e.Segment())).ARPTPA(host(e.IPv4)), e.MAC
 	}
 	rows := []row{{tableARP, prioNormal, m, answer(p, mac)}}
 	if e.Local() { // an announcement of its own address is no question
@@ -127,7 +127,7 @@ func (f arpResponder) endpoint(p *Pipeline, e Endpoint) []row {
 }
 
 func arpFor(vrf uint16, a netip.Addr) of.Match {
-	return of.NewMatch().ARP(arpRequest).Reg(regVRF, uint32(vrf)).ARPTPA(host(a))
+	return of.NewMatch().ARP(arpRequest).With(regVRF.is(uint32(vrf))).ARPTPA(host(a))
 }
 
 // ndResponder answers neighbour solicitations (RFC 4861 section 7.2) with the router's
@@ -171,7 +171,7 @@ func ndReplyRows(p *Pipeline) []row {
 			MoveField(of.FieldIPv6Src, of.FieldIPv6Dst).
 			MoveField(of.FieldNDTarget, of.FieldIPv6Src).
 			SetField(of.FieldNDOptionsType.Is(ndOptTargetLinkAddr)).
-			MoveField(of.FieldReg(regScratch), of.FieldNDReserved).
+			MoveField(regScratch.field(), of.FieldNDReserved).
 			SetField(of.FieldICMPv6Type.Is(icmpv6NeighborAdvert)), p.to(tableNDFinish))},
 		{tableNDFinish, prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), apply(of.NewActions().
 			SetField(of.FieldNDTLL.IsMAC(RouterMAC)).OutputInPort())},
@@ -198,9 +198,9 @@ func (ndResponder) endpoint(p *Pipeline, e Endpoint) []row {
 }
 
 func ndFor(vrf uint16, a netip.Addr) of.Match {
-	return of.NewMatch().Reg(regVRF, uint32(vrf)).ICMPv6(icmpv6NeighborSolicit).NDTarget(a)
+	return of.NewMatch().With(regVRF.is(uint32(vrf))).ICMPv6(icmpv6NeighborSolicit).NDTarget(a)
 }
 
 func advertise(p *Pipeline, flags uint32) of.Instructions {
-	return applyGoto(of.NewActions().SetReg(regScratch, flags), p.to(tableNDReply))
+	return applyGoto(of.NewActions().SetField(regScratch.is(flags)), p.to(tableNDReply))
 }

@@ -119,7 +119,7 @@ func (f policy) part(p *Pipeline, o Object) part {
 		if o.EndpointPoliciesOnly { // which goes when these do
 			return part{}
 		}
-		return part{late: true, rows: append(vrfRows(p, o), p.hostCheck(of.NewMatch().Reg(regVRF, uint32(o.VRF)))...)}
+		return part{late: true, rows: append(vrfRows(p, o), p.hostCheck(of.NewMatch().With(regVRF.is(uint32(o.VRF))))...)}
 	}
 	return part{}
 }
@@ -139,7 +139,7 @@ func (f policy) base(p *Pipeline) []row {
 		{tableState, prioNormal, state(tracked | of.CTRel).With(admitted), next},
 		{tableState, prioNormal, state(tracked | of.CTRel).With(denied), drop},
 		{tableState, prioMiss, of.NewMatch(), goTo(p.to(f.judge(p)))},
-		{tableGroupSource, prioSpecific, of.NewMatch().Reg(regOrigin, originLocal), goTo(p.to(f.afterSource()))},
+		{tableGroupSource, prioSpecific, of.NewMatch().With(regOrigin.is(originLocal)), goTo(p.to(f.afterSource()))},
 		{tableGroupSource, prioMiss, of.NewMatch(), goTo(p.to(f.afterSource()))},
 	}
 	remember := of.NewActions().CT(of.CT{Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(denied)})
@@ -147,8 +147,8 @@ func (f policy) base(p *Pipeline) []row {
 		rows = append(rows,
 			row{tablePolicy, prioMiss + 1, family, f.admit(p)},
 			row{tableDeny, prioNormal, family.CTState(tracked|of.CTEst, tracked|of.CTEst), apply(remember)},
-			row{tableDeny, prioSpecific, family.CTState(tracked|of.CTEst, tracked|of.CTEst).Reg(regScratch, rejectedByRule), applyGoto(remember, p.to(tableReject))},
-			row{tableDeny, prioGeneral, family.Reg(regScratch, rejectedByRule), goTo(p.to(tableReject))})
+			row{tableDeny, prioSpecific, family.CTState(tracked|of.CTEst, tracked|of.CTEst).With(regScratch.is(rejectedByRule)), applyGoto(remember, p.to(tableReject))},
+			row{tableDeny, prioGeneral, family.With(regScratch.is(rejectedByRule)), goTo(p.to(tableReject))})
 	}
 	// Links live by neighbour discovery and multicast listening, which have no
 	// connections (RFC 4861, RFC 2710, RFC 3810).
@@ -171,12 +171,12 @@ var multicast6 = netip.MustParsePrefix("ff00::/8")
 var families = [...]of.Match{of.NewMatch().IP(), of.NewMatch().IPv6()}
 
 // zone is the VRF's conntrack zone.
-func zone() of.Subfield { return of.FieldReg(regVRF).Range(0, 15) }
+func zone() of.Subfield { return regVRF.bits(0, 15) }
 
 // admit remembers that the connection was allowed under the present rules.
 func (policy) admit(p *Pipeline) of.Instructions {
 	return applyGoto(of.NewActions().CT(of.CT{
-		Commit: true, ZoneFrom: zone(), Exec: of.NewActions().MoveField(of.FieldReg(regMark), of.FieldCTMark),
+		Commit: true, ZoneFrom: zone(), Exec: of.NewActions().MoveField(regMark.field(), of.FieldCTMark),
 	}), p.to(p.first(stageReply)))
 }
 
@@ -185,13 +185,13 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 		return nil
 	}
 	var rows []row
-	vrf := of.NewMatch().Reg(regVRF, uint32(e.VRF))
-	fromRemote := applyGoto(of.NewActions().SetReg(regSrcGrp, e.Group), p.to(f.afterSource()))
-	to := applyGoto(of.NewActions().SetReg(regDstGrp, e.Group), p.to(tablePolicy))
+	vrf := of.NewMatch().With(regVRF.is(uint32(e.VRF)))
+	fromRemote := applyGoto(of.NewActions().SetField(regSrcGrp.is(e.Group)), p.to(f.afterSource()))
+	to := applyGoto(of.NewActions().SetField(regDstGrp.is(e.Group)), p.to(tablePolicy))
 	if f.byAddress {
 		// Bridges deliver by MAC, whatever the IP address is: one that is link-local, of
 		// a multicast group, or somebody else's.
-		inNetwork := vrf.Reg(regSegment, e.Segment())
+		inNetwork := vrf.With(regSegment.is(e.Segment()))
 		rows = append(rows, row{tableGroupDest, prioSpecific, inNetwork.EthDst(e.MAC), to})
 		if !e.Local() {
 			rows = append(rows, row{tableGroupSource, prioNormal - 1, inNetwork.EthSrc(e.MAC), fromRemote})
@@ -214,8 +214,8 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 // vrfRows hold a VRF to the rules, once these are there.
 func vrfRows(p *Pipeline, v VRFPolicy) []row {
 	mark := v.Generation << markShift
-	m := of.NewMatch().Reg(regVRF, uint32(v.VRF))
-	known := of.NewActions().SetReg(regMark, mark)
+	m := of.NewMatch().With(regVRF.is(uint32(v.VRF)))
+	known := of.NewActions().SetField(regMark.is(mark))
 	track := trackConnection(p, known)
 	if v.EndpointPoliciesOnly {
 		track = applyGoto(known, p.to(tableEndpointPolicy))
@@ -242,7 +242,7 @@ func (f policy) rule(p *Pipeline, r Rule) []row {
 	priority, do := prioRule+3*uint16(r.Priority), f.admit(p)
 	switch {
 	case r.Deny && r.Reject:
-		priority, do = priority+1, applyGoto(of.NewActions().SetReg(regScratch, rejectedByRule), p.to(tableDeny))
+		priority, do = priority+1, applyGoto(of.NewActions().SetField(regScratch.is(rejectedByRule)), p.to(tableDeny))
 	case r.Deny:
 		priority, do = priority+2, goTo(p.to(tableDeny))
 	}
@@ -268,10 +268,10 @@ func (r Rule) match(m of.Match, six bool) (of.Match, bool) {
 		m = m.Dst(r.Dst)
 	}
 	if r.SrcGroup != 0 {
-		m = m.Reg(regSrcGrp, r.SrcGroup)
+		m = m.With(regSrcGrp.is(r.SrcGroup))
 	}
 	if r.DstGroup != 0 {
-		m = m.Reg(regDstGrp, r.DstGroup)
+		m = m.With(regDstGrp.is(r.DstGroup))
 	}
 	proto := r.Proto
 	if six && proto == of.ProtoICMP {

@@ -57,7 +57,7 @@ func (reach) network(p *Pipeline, n Network) []row {
 	var rows []row
 	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
 		if s.IsValid() {
-			m := of.NewMatch().Reg(regOrigin, originLocal).Reg(regSegment, n.Segment()).IPProto(of.ProtoUDP).Dst(s)
+			m := of.NewMatch().With(regOrigin.is(originLocal)).With(regSegment.is(n.Segment())).IPProto(of.ProtoUDP).Dst(s)
 			rows = append(rows, row{tableReach, prioSpecific, m, p.gotoNext(tableReach)})
 		}
 	}
@@ -65,7 +65,7 @@ func (reach) network(p *Pipeline, n Network) []row {
 }
 
 func (f reach) controlPlane(p *Pipeline, c ControlPlane) []row {
-	local := of.NewMatch().Reg(regOrigin, originLocal)
+	local := of.NewMatch().With(regOrigin.is(originLocal))
 	var rows []row
 	if p.set.Host.enabled() {
 		rows = append(rows, tunnelPorts(tableHostEmit, prioDrop, local, c.Tunnels)...)

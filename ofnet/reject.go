@@ -36,7 +36,7 @@ func (f rejecter) part(p *Pipeline, o Object) part {
 
 func (rejecter) base(p *Pipeline) []row {
 	tell := handOver(rejectMeter)
-	rows := []row{{tableRejectOut, prioNormal, of.NewMatch(), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))}}
+	rows := []row{{tableRejectOut, prioNormal, of.NewMatch(), apply(of.NewActions().OutputReg(regOutPort.all()))}}
 	for _, family := range families {
 		rows = append(rows,
 			row{tableReject, prioNormal, family, tell},

@@ -24,7 +24,7 @@ func answerRejected(in *of.PacketIn) *of.PacketOut {
 		back = append(back, &layers.Dot1Q{VLANIdentifier: tag.VLANIdentifier, Type: tag.Type})
 	}
 	denied := false // by a rule; otherwise because nobody is there
-	if v, ok := in.Match.Get(of.FieldReg(regScratch)); ok {
+	if v, ok := in.Match.Get(regScratch.field()); ok {
 		denied = v.Uint64() == rejectedByRule
 	}
 	answer := refusal(packet, denied)
@@ -36,9 +36,9 @@ func answerRejected(in *of.PacketIn) *of.PacketOut {
 	if gopacket.SerializeLayers(buf, opts, append(back, answer...)...) != nil {
 		return nil
 	}
-	a := of.NewActions().SetReg(regOutPort, in.InPort())
-	if vrf, ok := in.Match.Get(of.FieldReg(regVRF)); ok {
-		a = a.SetReg(regVRF, uint32(vrf.Uint64()))
+	a := of.NewActions().SetField(regOutPort.is(in.InPort()))
+	if vrf, ok := in.Match.Get(regVRF.field()); ok {
+		a = a.SetField(regVRF.is(uint32(vrf.Uint64())))
 	}
 	a = throughTunnel(a, in.Match)
 	return &of.PacketOut{InPort: of.PortController, Actions: a.Resubmit(in.Table + 1), Data: buf.Bytes()}

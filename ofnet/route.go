@@ -28,7 +28,7 @@ func (router) base(p *Pipeline) []row {
 	return []row{
 		{tableHop, prioMiss + 1, of.NewMatch().IP(), onward(of.NewActions().DecTTL())},
 		{tableHop, prioMiss + 1, of.NewMatch().IPv6(), onward(of.NewActions().DecTTL())},
-		{tableDeliver, prioNormal, of.NewMatch(), apply(of.NewActions().OutputReg(of.FieldReg(regOutPort).All()))},
+		{tableDeliver, prioNormal, of.NewMatch(), apply(of.NewActions().OutputReg(regOutPort.all()))},
 	}
 }
 
@@ -37,12 +37,12 @@ func (router) network(p *Pipeline, n Network) []row {
 	// its time to live, so protocols that insist on a neighbour (TTL 1 or 255) work.
 	// The sending host has set the network of the destination; a packet from a tunnel
 	// carries it in its VNI and is not counted down twice.
-	same := of.NewMatch().Reg(regSegment, n.Segment()).Reg(regDstNet, n.Segment())
+	same := of.NewMatch().With(regSegment.is(n.Segment())).With(regDstNet.is(n.Segment()))
 	rows := []row{{
 		tableHop, prioNormal, same,
 		applyGoto(of.NewActions().SetEthSrc(RouterMAC), p.to(tableDeliver)),
 	}}
-	vrf := of.NewMatch().Reg(regOrigin, originLocal).Reg(regVRF, uint32(n.VRF))
+	vrf := of.NewMatch().With(regOrigin.is(originLocal)).With(regVRF.is(uint32(n.VRF)))
 	if n.Gateway4.IsValid() {
 		echo := turnAround().MoveField(of.FieldIPv4Src, of.FieldIPv4Dst).SetField(of.FieldIPv4Src.IsAddr(n.Gateway4)).
 			SetField(of.FieldICMPv4Type.Is(icmpv4EchoReply)).OutputInPort()
@@ -62,14 +62,14 @@ func turnAround() of.Actions {
 }
 
 func (router) endpoint(p *Pipeline, e Endpoint) []row {
-	from := of.NewMatch().Reg(regVRF, uint32(e.VRF))
+	from := of.NewMatch().With(regVRF.is(uint32(e.VRF)))
 	if !e.Local() && e.Encap == VLAN { // a frame from the link never goes back to it
-		from = from.Reg(regOrigin, originLocal)
+		from = from.With(regOrigin.is(originLocal))
 	}
 	rows := p.routes(from, e, p.reach(e))
 	if e.QoS.limits(e) {
-		deliver := of.NewActions().OutputReg(of.FieldReg(regOutPort).All())
-		rows = append(rows, row{tableDeliver, prioSpecific, of.NewMatch().Reg(regOutPort, e.Port), e.QoS.received(e).Apply(deliver)})
+		deliver := of.NewActions().OutputReg(regOutPort.all())
+		rows = append(rows, row{tableDeliver, prioSpecific, of.NewMatch().With(regOutPort.is(e.Port)), e.QoS.received(e).Apply(deliver)})
 	}
 	return rows
 }
@@ -107,21 +107,21 @@ func (p *Pipeline) reach(e Endpoint) of.Instructions {
 func (p *Pipeline) reachWith(a of.Actions, e Endpoint) of.Instructions {
 	group := func(a of.Actions) of.Actions {
 		if e.Policed && e.Group != 0 {
-			return a.SetReg(regDstGrp, e.Group)
+			return a.SetField(regDstGrp.is(e.Group))
 		}
 		return a
 	}
 	if !e.Local() && e.Encap == VLAN && !e.VTEP.IsValid() { // its host is on another link
 		return applyGoto(group(a), p.to(tableExternal))
 	}
-	a = group(a.SetReg(regDstNet, e.Segment()))
+	a = group(a.SetField(regDstNet.is(e.Segment())))
 	switch {
 	case e.Local():
-		a = a.SetReg(regOutPort, e.Port).SetEthDst(e.MAC)
+		a = a.SetField(regOutPort.is(e.Port)).SetEthDst(e.MAC)
 	case e.Encap == VLAN:
-		a = a.SetReg(regNextHop, hopEndpoint).SetEthDst(HostMAC(e.VTEP))
+		a = a.SetField(regNextHop.is(hopEndpoint)).SetEthDst(HostMAC(e.VTEP))
 	default:
-		a = a.SetReg(regOutPort, p.set.TunnelPort).SetEthDst(RouterMAC).SetTunID(uint64(e.VNI))
+		a = a.SetField(regOutPort.is(p.set.TunnelPort)).SetEthDst(RouterMAC).SetTunID(uint64(e.VNI))
 		a = toVTEP(a, e.VTEP)
 	}
 	return applyGoto(a, p.to(tableTrack))

@@ -77,11 +77,11 @@ type ipFamily struct {
 func ipFamilies() []ipFamily {
 	return []ipFamily{
 		{
-			of.EthTypeIPv4, of.FieldIPv4Src, of.FieldIPv4Dst, of.FieldReg(regVIP), of.FieldCTIPv4Dst, of.ProtoICMP,
+			of.EthTypeIPv4, of.FieldIPv4Src, of.FieldIPv4Dst, regVIP.field(), of.FieldCTIPv4Dst, of.ProtoICMP,
 			of.NewMatch().ICMPv4(icmpv4EchoRequest), of.FieldICMPv4Type.Is(icmpv4EchoReply),
 		},
 		{
-			of.EthTypeIPv6, of.FieldIPv6Src, of.FieldIPv6Dst, of.FieldXXReg(regVIP / 4), of.FieldCTIPv6Dst, of.ProtoICMPv6,
+			of.EthTypeIPv6, of.FieldIPv6Src, of.FieldIPv6Dst, of.FieldXXReg(int(regVIP) / 4), of.FieldCTIPv6Dst, of.ProtoICMPv6,
 			of.NewMatch().ICMPv6(icmpv6EchoRequest), of.FieldICMPv6Type.Is(icmpv6EchoReply),
 		},
 	}
@@ -110,11 +110,11 @@ func protocols() []uint8 { return []uint8{of.ProtoTCP, of.ProtoUDP, of.ProtoSCTP
 
 // inServiceZone sets the zone of the VRF's services.
 func inServiceZone(a of.Actions) of.Actions {
-	return a.SetReg(regZone, serviceZone).Move(of.FieldReg(regVRF).Range(0, 14), of.FieldReg(regZone).Range(0, 14))
+	return a.SetField(regZone.is(serviceZone)).Move(regVRF.bits(0, 14), regZone.bits(0, 14))
 }
 
 func serviceCT(c of.CT) of.CT {
-	c.ZoneFrom = of.FieldReg(regZone).Range(0, 15)
+	c.ZoneFrom = regZone.bits(0, 15)
 	return c
 }
 
@@ -150,7 +150,7 @@ func (f service) base(p *Pipeline) []row {
 		{tableServiceBack, prioNormal, state(trackedReply), apply(turnAround().OutputInPort())},
 	}
 	if p.set.Routing && p.set.Encap == VXLAN { // the client's host does it
-		rows = append(rows, row{tableServiceReply, prioSpecific, of.NewMatch().Reg(regOutPort, p.set.TunnelPort), p.gotoStage(stageOutput)})
+		rows = append(rows, row{tableServiceReply, prioSpecific, of.NewMatch().With(regOutPort.is(p.set.TunnelPort)), p.gotoStage(stageOutput)})
 	}
 	rows = append(rows, ndReplyRows(p)...)
 	rows = append(rows, fragmentsFixed(p)...)
@@ -162,7 +162,7 @@ func (f service) base(p *Pipeline) []row {
 				MoveField(ip.src, ip.dst).MoveField(ip.vip, ip.src).SetField(ip.echoReply).OutputInPort())},
 			row{tableServiceBack, prioGeneral, family, applyGoto(of.NewActions().MoveField(ip.vip, ip.dst), p.to(tableReject))})
 		for _, proto := range protocols() {
-			direct := family.IPProto(proto).Reg(regService, 0)
+			direct := family.IPProto(proto).With(regService.is(0))
 			rows = append(rows,
 				row{tableServiceState, prioNormal, direct.CTState(trackedEst, trackedEst), p.gotoStage(stageForward)},
 				row{tableServiceState, prioNormal, direct.CTState(trackedNew, trackedNew), commitDirect(p)})
@@ -180,7 +180,7 @@ func (f service) base(p *Pipeline) []row {
 func countOut(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
 	return of.Learn{
 		Table: p.to(tableServiceCount), Priority: prioNormal, IdleTimeout: countIdle, Cookie: learned(featureCountOut),
-		Specs: append(sameWay(ip, proto), of.LearnMatchField(of.FieldReg(regService).All(), of.FieldReg(regService).All())),
+		Specs: append(sameWay(ip, proto), of.LearnMatchField(regService.all(), regService.all())),
 	}
 }
 
@@ -218,8 +218,8 @@ func countIn(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
 			of.LearnMatchField(ip.src.All(), ip.dst.All()),
 			of.LearnMatchField(ip.dst.All(), ip.src.All()),
 			of.LearnMatchField(src.All(), dst.All()),
-			of.LearnMatchField(of.FieldReg(regVRF).All(), of.FieldReg(regVRF).All()),
-			of.LearnMatch(of.FieldReg(regService).All(), 0),
+			of.LearnMatchField(regVRF.all(), regVRF.all()),
+			of.LearnMatch(regService.all(), 0),
 		},
 	}
 }
@@ -235,8 +235,8 @@ func mixedLearn(p *Pipeline, specs []of.LearnSpec) of.Learn {
 	return of.Learn{
 		Table: p.to(tableServiceMixed), Priority: prioNormal, HardTimeout: mixedLifetime, Cookie: learned(featureMixed),
 		Specs: append(specs,
-			of.LearnMatchField(of.FieldReg(regVRF).All(), of.FieldReg(regVRF).All()),
-			of.LearnLoad(comesMixed, of.FieldReg(regScratch).All())),
+			of.LearnMatchField(regVRF.all(), regVRF.all()),
+			of.LearnLoad(comesMixed, regScratch.all())),
 	}
 }
 
@@ -255,11 +255,11 @@ func (service) direct(p *Pipeline, ip ipFamily, proto uint8) []row {
 	m := of.NewMatch().EthType(ip.ethType).IPProto(proto)
 	rows := []row{
 		{tableServiceDirect, prioNormal, m, commitAsIs(p, tableServiceOut)},
-		{tableServiceDirect, prioSpecific, m.Reg(regService, 0), commitAsIs(p, p.first(stageForward))},
+		{tableServiceDirect, prioSpecific, m.With(regService.is(0)), commitAsIs(p, p.first(stageForward))},
 	}
 	for _, half := range otherPorts(proto) {
-		do := applyGoto(of.NewActions().SetReg(regScratch, half.number), p.to(tableServicePort))
-		rows = append(rows, row{tableServiceDirect, prioDrop, m.Reg(regScratch, comesMixed).With(half.from), do})
+		do := applyGoto(of.NewActions().SetField(regScratch.is(half.number)), p.to(tableServicePort))
+		rows = append(rows, row{tableServiceDirect, prioDrop, m.With(regScratch.is(comesMixed)).With(half.from), do})
 	}
 	return rows
 }
@@ -297,8 +297,8 @@ func (service) otherPort(p *Pipeline, e Endpoint, own netip.Addr) []row {
 			Commit: true, Recirc: true, Table: p.to(tableServiceOut),
 			NAT: of.NAT{Kind: of.NATSource, Min: own, MinPort: half.min, MaxPort: half.max},
 		})
-		m := of.NewMatch().InPort(e.Port).Src(host(own)).Reg(regScratch, half.number)
-		rows = append(rows, row{tableServicePort, prioNormal, m, apply(of.NewActions().SetReg(regScratch, 0).CT(ct))})
+		m := of.NewMatch().InPort(e.Port).Src(host(own)).With(regScratch.is(half.number))
+		rows = append(rows, row{tableServicePort, prioNormal, m, apply(of.NewActions().SetField(regScratch.is(0)).CT(ct))})
 	}
 	return rows
 }
@@ -324,7 +324,7 @@ func (f service) endpoint(p *Pipeline, e Endpoint) []row {
 		if p.set.Routing {
 			continue
 		}
-		m := of.NewMatch().Reg(regVRF, uint32(e.VRF)).Reg(regSegment, e.Segment()).Dst(host(a))
+		m := of.NewMatch().With(regVRF.is(uint32(e.VRF))).With(regSegment.is(e.Segment())).Dst(host(a))
 		rows = append(rows, row{tableServiceOut, prioNormal, m, applyGoto(of.NewActions().SetEthDst(e.MAC), p.to(p.first(stageForward)))})
 	}
 	return rows

@@ -40,7 +40,7 @@ func (s *Switch) ServiceCounts(ctx context.Context) ([]ServiceCount, error) {
 	}
 	err = s.Counters(ctx, learned(featureCountOut), mask, func(f of.FlowStats) {
 		e, ok := exchangeOf(f.Match, false)
-		seat, ok2 := f.Match.Get(of.FieldReg(regService))
+		seat, ok2 := f.Match.Get(regService.field())
 		if !ok || !ok2 {
 			return
 		}

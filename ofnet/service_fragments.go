@@ -76,18 +76,18 @@ func fragmentsOf(p *Pipeline, s Service) []row {
 
 func fragmentsOfFrontend(p *Pipeline, s Service, f Frontend) []row {
 	vip := f.Addr.Addr()
-	ip, vrf := familyOf(vip), of.NewMatch().Reg(regVRF, uint32(s.VRF))
+	ip, vrf := familyOf(vip), of.NewMatch().With(regVRF.is(uint32(s.VRF)))
 	look := of.NewActions().SetField(ip.vip.IsAddr(vip))
 	known := vrf.EthType(ip.ethType).CTState(of.CTTracked, of.CTTracked|of.CTInvalid|of.CTReply).
 		With(of.FieldCTProto.Is(of.ProtoUDP)).With(ip.ctDst.IsAddr(vip))
 	first, later := known.With(of.FieldIPFrag.Is(fragAny)), known.With(of.FieldIPFrag.Is(fragAny|fragLater))
-	found := applyGoto(of.NewActions().SetReg(regService, f.Number), p.to(p.afterService()))
+	found := applyGoto(of.NewActions().SetField(regService.is(f.Number)), p.to(p.afterService()))
 	rows := []row{
 		{tableService, prioSpecific, ip.datagram(vrf.Dst(host(vip))), translate(p, look, tableServiceFragment)},
 		{tableServiceFragment, prioNormal, first.With(of.FieldCTTPDst.Is(uint64(f.Addr.Port()))), found},
 		{tableServiceFragment, prioNormal, later, found},
 	}
-	mine := fragmented(of.NewMatch().Reg(regService, f.Number).EthType(ip.ethType))
+	mine := fragmented(of.NewMatch().With(regService.is(f.Number)).EthType(ip.ethType))
 	for _, v := range f.Providers {
 		to, from := host(v.Addr.Addr()), vrf.Src(host(v.Addr.Addr()))
 		there := applyGoto(of.NewActions().Learn(mixedLearn(p, samePort(ip, f.Proto, v.Addr.Port()))), p.to(tableServiceOut))
@@ -111,7 +111,7 @@ func chooseForFragments(p *Pipeline, s Service, f Frontend, mine of.Match) []row
 		return []row{{tableServiceState, prioSpecific, fresh, goTo(p.to(tableReject))}}
 	}
 	draw := applyGoto(of.NewActions().Multipath(of.Multipath{
-		Fields: of.HashSymmetricL3, Basis: drawBasis, Algorithm: of.MultipathModuloN, Links: uint32(len(open)), Dst: of.FieldReg(regProvider).All(),
+		Fields: of.HashSymmetricL3, Basis: drawBasis, Algorithm: of.MultipathModuloN, Links: uint32(len(open)), Dst: regProvider.all(),
 	}), p.to(tableServiceSlot))
 	var rows []row
 	for i, v := range open { // not itself
@@ -119,7 +119,7 @@ func chooseForFragments(p *Pipeline, s Service, f Frontend, mine of.Match) []row
 		if next := open[(i+1)%len(open)]; next.Addr.Addr() != v.Addr.Addr() {
 			do = toProvider(p, s, f, next.Provider)
 		}
-		rows = append(rows, row{tableServiceNAT, prioSpecific, mine.Reg(regProvider, v.number).Src(host(v.Addr.Addr())), do})
+		rows = append(rows, row{tableServiceNAT, prioSpecific, mine.With(regProvider.is(v.number)).Src(host(v.Addr.Addr())), do})
 	}
 	if s.Affinity == 0 {
 		return append(rows, row{tableServiceState, prioSpecific, fresh, draw})

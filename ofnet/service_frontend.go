@@ -25,7 +25,7 @@ func (service) service(p *Pipeline, s Service) part {
 // vipRows answer for an address of a service.
 func vipRows(p *Pipeline, vrf uint16, vip netip.Addr) []row {
 	ip := familyOf(vip)
-	m := of.NewMatch().Reg(regVRF, uint32(vrf))
+	m := of.NewMatch().With(regVRF.is(uint32(vrf)))
 	a := of.NewActions().SetField(ip.vip.IsAddr(vip))
 	resolve := row{tableNeighbour, prioSpecific, arpFor(vrf, vip), answer(p, RouterMAC)}
 	if vip.Is4() {
@@ -68,14 +68,14 @@ const mostBuckets = 1000
 func frontendRows(p *Pipeline, s Service, f Frontend) (rows []row, groups []of.Group) {
 	ip := familyOf(f.Addr.Addr())
 	src, dst := portFields(f.Proto)
-	byNumber := of.NewMatch().Reg(regService, f.Number).EthType(ip.ethType)
+	byNumber := of.NewMatch().With(regService.is(f.Number)).EthType(ip.ethType)
 	mine := byNumber.IPProto(f.Proto)
 	add := func(t table, priority uint16, m of.Match, do of.Instructions) {
 		rows = append(rows, row{t, priority, m, do})
 	}
 	add(tableService, prioNormal,
-		of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(f.Proto).Dst(host(f.Addr.Addr())).With(dst.Is(uint64(f.Addr.Port()))),
-		translate(p, of.NewActions().SetReg(regService, f.Number).SetField(ip.vip.IsAddr(f.Addr.Addr())), p.afterService()))
+		of.NewMatch().With(regVRF.is(uint32(s.VRF))).IPProto(f.Proto).Dst(host(f.Addr.Addr())).With(dst.Is(uint64(f.Addr.Port()))),
+		translate(p, of.NewActions().SetField(regService.is(f.Number)).SetField(ip.vip.IsAddr(f.Addr.Addr())), p.afterService()))
 
 	numbers := numberProviders(f.Providers)
 	var open []uint32 // the numbers of those that take connections
@@ -84,8 +84,8 @@ func frontendRows(p *Pipeline, s Service, f Frontend) (rows []row, groups []of.G
 		port := uint64(v.Addr.Port())
 		add(tableServiceState, prioNormal, mine.CTState(trackedEst, trackedEst).Dst(host(v.Addr.Addr())).With(dst.Is(port)),
 			applyGoto(count.Learn(mixed(p, ip, f.Proto)), p.to(tableServiceOut)))
-		reply := of.NewMatch().Reg(regVRF, uint32(s.VRF)).Src(host(v.Addr.Addr()))
-		straight := of.NewMatch().Reg(regVRF, uint32(s.VRF)).IPProto(f.Proto).Dst(host(v.Addr.Addr())).With(dst.Is(port))
+		reply := of.NewMatch().With(regVRF.is(uint32(s.VRF))).Src(host(v.Addr.Addr()))
+		straight := of.NewMatch().With(regVRF.is(uint32(s.VRF))).IPProto(f.Proto).Dst(host(v.Addr.Addr())).With(dst.Is(port))
 		add(tableService, prioGeneral+2, straight, translate(p, of.NewActions(), p.afterService()))
 		add(tableServiceReply, prioNormal, reply.IPProto(f.Proto).With(src.Is(port)), translate(p, count, p.first(stageOutput)))
 		add(tableServiceReply, prioNormal, reply.IPProto(ip.icmp), translate(p, of.NewActions(), p.first(stageOutput)))
@@ -93,9 +93,9 @@ func frontendRows(p *Pipeline, s Service, f Frontend) (rows []row, groups []of.G
 			continue
 		}
 		open = append(open, numbers[i])
-		add(tableServiceNAT, prioNormal, byNumber.Reg(regProvider, numbers[i]), toProvider(p, s, f, v))
+		add(tableServiceNAT, prioNormal, byNumber.With(regProvider.is(numbers[i])), toProvider(p, s, f, v))
 		if s.Affinity > 0 {
-			add(tableServiceSelect, prioSpecific, byNumber.Reg(regProvider, numbers[i]), goTo(p.to(tableServiceNAT)))
+			add(tableServiceSelect, prioSpecific, byNumber.With(regProvider.is(numbers[i])), goTo(p.to(tableServiceNAT)))
 		}
 	}
 
@@ -126,18 +126,18 @@ func chooser(p *Pipeline, f Frontend, mine of.Match, open []uint32) (do of.Instr
 	if f.Proto != of.ProtoUDP && len(open) <= mostBuckets {
 		g := of.Group{ID: serviceGroup | f.Number, Type: of.GroupTypeSelect}
 		for _, n := range open {
-			g.Buckets = g.Buckets.AddWeighted(100, of.NewActions().SetReg(regProvider, n).Resubmit(p.to(tableServiceNAT)))
+			g.Buckets = g.Buckets.AddWeighted(100, of.NewActions().SetField(regProvider.is(n)).Resubmit(p.to(tableServiceNAT)))
 		}
 		return apply(of.NewActions().Group(g.ID)), nil, []of.Group{g}
 	}
 	draw := of.NewActions().Multipath(of.Multipath{
 		Fields: of.HashSymmetricL3UDP, Basis: drawBasis, Algorithm: of.MultipathModuloN, Links: uint32(len(open)),
-		Dst: of.FieldReg(regProvider).All(),
+		Dst: regProvider.all(),
 	})
 	for slot, n := range open {
 		rows = append(rows, row{
-			tableServiceSlot, prioNormal, mine.Reg(regProvider, uint32(slot)),
-			applyGoto(of.NewActions().SetReg(regProvider, n), p.to(tableServiceNAT)),
+			tableServiceSlot, prioNormal, mine.With(regProvider.is(uint32(slot))),
+			applyGoto(of.NewActions().SetField(regProvider.is(n)), p.to(tableServiceNAT)),
 		})
 	}
 	return applyGoto(draw, p.to(tableServiceSlot)), rows, nil
@@ -156,7 +156,7 @@ const drawBasis = 0x5eaf
 // affinity learns which provider a client of a frontend has got. The learned flow lives as
 // long as new connections come.
 func affinity(p *Pipeline, ip ipFamily, d time.Duration) of.Learn {
-	service, provider := of.FieldReg(regService).All(), of.FieldReg(regProvider).All()
+	service, provider := regService.all(), regProvider.all()
 	return of.Learn{
 		Table: p.to(tableServiceAffinity), Priority: prioNormal, Cookie: learned(featureAffinity),
 		IdleTimeout: uint16(min(max(d/time.Second, 1), 1<<16-1)),

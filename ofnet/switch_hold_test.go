@@ -23,7 +23,10 @@ func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
 	route := func(prefix string, hops HopSet) Program {
 		return p.Program(Route{netip.MustParsePrefix(prefix), hops.ID})
 	}
-	count := func(s *Switch) [2]int { st := s.Status(); return [2]int{st.Actual - len(p.Program(Base{}).Flows), st.Groups} }
+	count := func(s *Switch) [2]int {
+		st := s.Status()
+		return [2]int{st.Actual - len(p.Program(Base{}).Flows), st.Groups}
+	}
 	expect := func(s *Switch, what string, flows, groups int) {
 		t.Helper()
 		settle(t, s)

@@ -28,6 +28,6 @@ func (macSwitch) endpoint(_ *Pipeline, e Endpoint) []row {
 	if !e.QoS.limits(e) {
 		return nil
 	}
-	m := of.NewMatch().Reg(regSegment, e.Segment()).EthDst(e.MAC)
+	m := of.NewMatch().With(regSegment.is(e.Segment())).EthDst(e.MAC)
 	return []row{{tableSwitch, prioSpecific, m, e.QoS.received(e).Apply(of.NewActions().Normal())}}
 }

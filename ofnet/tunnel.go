@@ -35,7 +35,7 @@ func (tunnels) network(p *Pipeline, n Network) []row {
 	if n.Encap != VXLAN {
 		return nil
 	}
-	a := of.NewActions().SetReg(regOrigin, originTunnel).SetReg(regSegment, n.VNI).SetReg(regVRF, uint32(n.VRF))
+	a := of.NewActions().SetField(regOrigin.is(originTunnel)).SetField(regSegment.is(n.VNI)).SetField(regVRF.is(uint32(n.VRF)))
 	return []row{{tableTunnelNet, prioNormal, of.NewMatch().TunID(uint64(n.VNI)), applyGoto(a, p.to(p.first(stageForward)))}}
 }
 

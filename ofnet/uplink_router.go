@@ -27,12 +27,12 @@ func (f uplinkRouter) part(p *Pipeline, o Object) part {
 }
 
 func (uplinkRouter) network(p *Pipeline, n Network) []row {
-	in := of.NewActions().PopVLAN().SetReg(regSegment, n.Segment()).SetReg(regVRF, uint32(n.VRF))
+	in := of.NewActions().PopVLAN().SetField(regSegment.is(n.Segment())).SetField(regVRF.is(uint32(n.VRF)))
 	out := of.NewActions().PushVLAN().SetVLAN(n.Tag).SetEthSrc(p.set.HostMAC)
 	return []row{
 		{tableUplink, prioNormal, of.NewMatch().VLAN(n.Tag).EthDst(p.set.HostMAC), applyGoto(in, p.to(tableRoute))},
 		{
-			tableDeliver, prioSpecific, of.NewMatch().Reg(regNextHop, hopEndpoint).Reg(regDstNet, n.Segment()),
+			tableDeliver, prioSpecific, of.NewMatch().With(regNextHop.is(hopEndpoint)).With(regDstNet.is(n.Segment())),
 			applyGoto(out, p.to(tableUplinkOut)),
 		},
 	}
@@ -42,8 +42,8 @@ func (uplinkRouter) endpoint(p *Pipeline, e Endpoint) []row {
 	if !e.Local() {
 		return nil
 	}
-	outside := of.NewMatch().Reg(regOrigin, originUplink).Reg(regVRF, 0)
-	rows := p.routes(outside, e, p.reachWith(of.NewActions().SetReg(regVRF, uint32(e.VRF)), e))
+	outside := of.NewMatch().With(regOrigin.is(originUplink)).With(regVRF.is(0))
+	rows := p.routes(outside, e, p.reachWith(of.NewActions().SetField(regVRF.is(uint32(e.VRF))), e))
 	for i := range rows { // of tenants with one address, the first by number has it outside
 		rows[i].priority = prioOutside - min(e.VRF, prioOutside-prioDrop)
 	}
@@ -53,7 +53,7 @@ func (uplinkRouter) endpoint(p *Pipeline, e Endpoint) []row {
 // uplink has a priority of its own for every uplink: the first, by number, that is up is
 // sent to.
 func (uplinkRouter) uplink(p *Pipeline, u Uplink) []row {
-	in := of.NewActions().SetReg(regOrigin, originUplink)
+	in := of.NewActions().SetField(regOrigin.is(originUplink))
 	rows := []row{{tableClassify, prioNormal, of.NewMatch().InPort(u.Port), applyGoto(in, p.to(tableUplink))}}
 	if u.Down {
 		return rows
