@@ -123,7 +123,7 @@ func (k *Keeper) round(ctx context.Context, plan Plan) error {
 	}
 	if ctx.Err() == nil && lasts && k.said != err.Error() {
 		k.said = err.Error()
-		k.cfg.Log.WithError(err).Warn("the host's side of the container network is not as it should be; retrying")
+		k.cfg.Log.WithError(err).Warn("cannot configure the host's side of the container network; retrying")
 	}
 	return err
 }

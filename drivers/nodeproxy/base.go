@@ -35,17 +35,17 @@ type baseChain struct {
 // baseChains are the chains that are always there.
 func baseChains(subnets []netip.Prefix) []baseChain {
 	const atNode = "fib daddr type local "
-	lookUp := func(seats, node, state string) []string {
+	lookUp := func(frontends, node, state string) []string {
 		return []string{
-			state + "ip daddr . meta l4proto . th dport vmap @" + seats + "4",
-			state + "ip6 daddr . meta l4proto . th dport vmap @" + seats + "6",
+			state + "ip daddr . meta l4proto . th dport vmap @" + frontends + "4",
+			state + "ip6 daddr . meta l4proto . th dport vmap @" + frontends + "6",
 			state + "ip daddr != 127.0.0.0/8 " + atNode + "meta l4proto . th dport vmap @" + node + "4",
 			state + "ip6 daddr != ::1 " + atNode + "meta l4proto . th dport vmap @" + node + "6",
 		}
 	}
-	gates, seats := lookUp("gates", "nodegates", "ct state new "), lookUp("services", "nodeports", "")
+	gates, frontends := lookUp("gates", "nodegates", "ct state new "), lookUp("services", "nodeports", "")
 	at := func(h knftables.BaseChainHook) *knftables.BaseChainHook { return &h }
-	var unknown []string // what no seat has translated
+	var unknown []string // what no frontend has translated
 	for _, s := range subnets {
 		unknown = append(unknown, fmt.Sprintf("%s daddr %s goto refusal", familyOf(s.Addr()).header, s))
 	}
@@ -54,8 +54,8 @@ func baseChains(subnets []netip.Prefix) []baseChain {
 		{name: "silence", rules: []string{"drop"}},
 		{"gates-in", at(knftables.PreroutingHook), knftables.FilterType, "dstnat - 10", gates},
 		{"gates-out", at(knftables.OutputHook), knftables.FilterType, "-110", gates},
-		{"seats-in", at(knftables.PreroutingHook), knftables.NATType, knftables.DNATPriority, seats},
-		{"seats-out", at(knftables.OutputHook), knftables.NATType, "-100", seats},
+		{"seats-in", at(knftables.PreroutingHook), knftables.NATType, knftables.DNATPriority, frontends},
+		{"seats-out", at(knftables.OutputHook), knftables.NATType, "-100", frontends},
 		{"unknown-forward", at(knftables.ForwardHook), knftables.FilterType, "filter - 5", unknown},
 		{"unknown-out", at(knftables.OutputHook), knftables.FilterType, "-5", unknown},
 		{"sources", at(knftables.PostroutingHook), knftables.NATType, knftables.SNATPriority, []string{

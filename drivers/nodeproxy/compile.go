@@ -18,8 +18,8 @@ const markBit = 1 << 12
 // compile says what a Service needs.
 func compile(s Service) program {
 	c := compiler{service: s, program: newProgram()}
-	for _, seat := range s.Frontends {
-		c.seat(seat)
+	for _, frontend := range s.Frontends {
+		c.frontend(frontend)
 	}
 	return c.program
 }
@@ -56,7 +56,7 @@ func familyOf(a netip.Addr) family {
 
 var protocols = map[uint8]string{unix.IPPROTO_TCP: "tcp", unix.IPPROTO_UDP: "udp", unix.IPPROTO_SCTP: "sctp"}
 
-func (c compiler) seat(s Frontend) {
+func (c compiler) frontend(s Frontend) {
 	proto, known := protocols[s.Proto]
 	if !known || !s.Addr.IsValid() {
 		return
@@ -73,19 +73,19 @@ func (c compiler) seat(s Frontend) {
 			c.program.elements[element{in, key}] = pointing{verdict, comment(strings.TrimSuffix(c.service.ID+":"+s.Name, ":"))}
 		}
 	}
-	inside, outside := c.way(s, fam, proto, s.Inside), c.way(s, fam, proto, s.Outside)
-	point(service, c.fork(inside, outside))
-	closed := c.fork(s.Inside.closed(), s.Outside.closed())
+	inside, outside := c.backends(s, fam, proto, s.Inside), c.backends(s, fam, proto, s.Outside)
+	point(service, c.splitBySource(inside, outside))
+	closed := c.splitBySource(s.Inside.closed(), s.Outside.closed())
 	if s.Sources != nil {
-		if keepOut := strangers(fam, s.Sources); keepOut != "" {
+		if keepOut := sourceRangeRule(fam, s.Sources); keepOut != "" {
 			closed = c.chain("gate", slices.DeleteFunc([]string{keepOut, closed}, func(r string) bool { return r == "" })...)
 		}
 	}
 	point(gate, closed)
 }
 
-// fork tells inside and outside apart, where that makes a difference.
-func (c compiler) fork(inside, outside string) string {
+// splitBySource tells inside and outside apart, where that makes a difference.
+func (c compiler) splitBySource(inside, outside string) string {
 	if inside == outside {
 		return inside
 	}
@@ -103,9 +103,9 @@ func (c compiler) fork(inside, outside string) string {
 	return c.chain("fork", rules...)
 }
 
-// strangers is a rule that sends those away that are not among the sources; "" when all
+// sourceRangeRule drops what does not come from one of the sources; "" when all
 // are.
-func strangers(fam family, sources []netip.Prefix) string {
+func sourceRangeRule(fam family, sources []netip.Prefix) string {
 	var mine []string
 	for _, p := range sources {
 		// nft takes no ranges that overlap.
@@ -126,7 +126,7 @@ func strangers(fam family, sources []netip.Prefix) string {
 }
 
 // closed is what becomes of those for whom there is no provider.
-func (w Way) closed() string {
+func (w BackendSet) closed() string {
 	switch {
 	case len(w.Providers) > 0:
 		return ""
@@ -136,8 +136,8 @@ func (w Way) closed() string {
 	return "goto refusal"
 }
 
-// way is the chain that translates the destination, as a verdict; "" without providers.
-func (c compiler) way(s Frontend, fam family, proto string, w Way) string {
+// backends is the chain that translates the destination, as a verdict; "" without providers.
+func (c compiler) backends(s Frontend, fam family, proto string, w BackendSet) string {
 	n := len(w.Providers)
 	if n == 0 {
 		return ""
@@ -172,7 +172,7 @@ func (c compiler) memory(s Frontend, fam family, provider netip.AddrPort) string
 	return name
 }
 
-// chain adds a chain and returns the verdict that leads there.
+// chain adds a chain and returns the verdict that goes there.
 func (c compiler) chain(kind string, rules ...string) string {
 	name := name(kind, rules...)
 	c.program.chains[name] = rules

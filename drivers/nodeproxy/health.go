@@ -55,7 +55,7 @@ func (h *health) set(services []Service) error {
 		if s == nil {
 			l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
 			if err != nil {
-				failed = append(failed, errs.New(errs.Conflict, "answer load balancers that ask for Service %s at port %d: %w", service.ID, port, err))
+				failed = append(failed, errs.New(errs.Conflict, "answer health checks of load balancers for Service %s at port %d: %w", service.ID, port, err))
 				continue
 			}
 			s = &healthServer{done: make(chan struct{})}
@@ -64,7 +64,7 @@ func (h *health) set(services []Service) error {
 			go func() {
 				defer close(s.done)
 				if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-					h.log.WithError(err).WithField("port", port).Error("load balancers are not answered any more")
+					h.log.WithError(err).WithField("port", port).Error("the health check server for load balancers has stopped")
 				}
 			}()
 		}

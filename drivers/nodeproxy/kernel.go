@@ -37,10 +37,10 @@ func newKernel(nft knftables.Interface, cfg Config) *kernel {
 func open() (knftables.Interface, error) {
 	nft, err := knftables.New(knftables.InetFamily, Table)
 	if errors.Is(err, exec.ErrNotFound) {
-		return nil, errs.New(errs.Unavailable, "lead connections to Services: nft is missing; install the package nftables")
+		return nil, errs.New(errs.Unavailable, "load-balance Services on this node: nft is missing; install the package nftables")
 	}
 	if err != nil {
-		return nil, errs.New(errs.Unavailable, "lead connections to Services: nftables does not work on this host: %w", err)
+		return nil, errs.New(errs.Unavailable, "load-balance Services on this node: nftables does not work on this host: %w", err)
 	}
 	return nft, nil
 }
@@ -205,7 +205,7 @@ func (k *kernel) difference(tx *knftables.Transaction) {
 			})
 		}
 	}
-	for _, name := range old { // they may lead to each other
+	for _, name := range old { // they may refer to each other
 		tx.Flush(&knftables.Chain{Name: name})
 	}
 	for _, name := range old {

@@ -144,7 +144,7 @@ func TestProxySetsRight(t *testing.T) {
 		log.SetLevel(logrus.PanicLevel)
 		n := &node{health: newHealth(log), cfg: testConfig, log: log}
 		defer n.health.close()
-		wanted := func(names ...string) wish {
+		wanted := func(names ...string) declared {
 			p := New(Config{Log: log})
 			for i, name := range names {
 				s := examples[name]
@@ -239,14 +239,14 @@ func many(n int) (out []Service) {
 	for i := range n {
 		var s Service
 		s.ID = fmt.Sprintf("load/s%04d", i)
-		way := Way{Providers: at()}
+		backends := BackendSet{Providers: at()}
 		for j := range 4 {
-			way.Providers = append(way.Providers, netip.AddrPortFrom(netip.AddrFrom4([4]byte{20, byte(j), byte(i >> 8), byte(i)}), 8080))
+			backends.Providers = append(backends.Providers, netip.AddrPortFrom(netip.AddrFrom4([4]byte{20, byte(j), byte(i >> 8), byte(i)}), 8080))
 		}
 		for _, addr := range []netip.AddrPort{
 			netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)}), 80), netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(30000+i)),
 		} {
-			s.Frontends = append(s.Frontends, Frontend{Name: "http", Proto: unix.IPPROTO_TCP, Addr: addr, Inside: way, Outside: way, Keeps: way.Providers})
+			s.Frontends = append(s.Frontends, Frontend{Name: "http", Proto: unix.IPPROTO_TCP, Addr: addr, Inside: backends, Outside: backends, Keeps: backends.Providers})
 		}
 		out = append(out, s)
 	}
@@ -276,7 +276,7 @@ func BenchmarkChange(b *testing.B) {
 		p.Release()
 		one, other := services[500], many(501)[500]
 		for i := range other.Frontends {
-			w := Way{Providers: other.Frontends[i].Inside.Providers[1:]}
+			w := BackendSet{Providers: other.Frontends[i].Inside.Providers[1:]}
 			other.Frontends[i].Inside, other.Frontends[i].Outside, other.Frontends[i].Keeps = w, w, w.Providers
 		}
 		start := time.Now()
@@ -329,8 +329,8 @@ func TestClientsOfOneThatEnds(t *testing.T) {
 		p.Release()
 		declare := func(takes, keeps []netip.AddrPort) {
 			t.Helper()
-			way := Way{Providers: takes}
-			p.Set(Service{ID: "a/b", Frontends: []Frontend{{Name: "dns", Proto: unix.IPPROTO_UDP, Addr: at("10.96.0.10:53")[0], Inside: way, Outside: way, Keeps: keeps}}})
+			backends := BackendSet{Providers: takes}
+			p.Set(Service{ID: "a/b", Frontends: []Frontend{{Name: "dns", Proto: unix.IPPROTO_UDP, Addr: at("10.96.0.10:53")[0], Inside: backends, Outside: backends, Keeps: keeps}}})
 			all, _ := p.wanted()
 			if err := n.realise(t.Context(), all); err != nil {
 				t.Fatal(err)

@@ -25,7 +25,7 @@ type Config struct {
 	Log     logrus.FieldLogger
 }
 
-// Proxy keeps the node's table as Services want it. Make it with New.
+// Proxy keeps the node's table equal to the Services that are declared. Make it with New.
 type Proxy struct {
 	cfg  Config
 	kick chan struct{}
@@ -87,28 +87,28 @@ func (p *Proxy) wake() {
 	}
 }
 
-// Ready returns nil when the node leads to Services as declared, or what is amiss.
+// Ready returns nil when the node load-balances Services as declared, or why it does not.
 func (p *Proxy) Ready() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-// wish is everything that is declared.
-type wish struct {
+// declared is everything that is declared.
+type declared struct {
 	version  uint64 // greater for every change
 	services []Service
 	program  program
 }
 
 // wanted is everything declared, once all of it is known.
-func (p *Proxy) wanted() (all wish, ok bool) {
+func (p *Proxy) wanted() (all declared, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.released {
 		return all, false
 	}
-	all = wish{version: p.version, program: newProgram()}
+	all = declared{version: p.version, program: newProgram()}
 	for _, id := range slices.Sorted(maps.Keys(p.services)) {
 		all.services = append(all.services, p.services[id])
 		all.program.add(p.compiled[id])
@@ -117,7 +117,7 @@ func (p *Proxy) wanted() (all wish, ok bool) {
 }
 
 const (
-	// lookAgain is how often it is looked whether others have removed something.
+	// lookAgain is how often the table is checked for changes by others.
 	lookAgain = 30 * time.Second
 	// A failed attempt is repeated after these times.
 	firstRetry, lastRetry = 200 * time.Millisecond, 10 * time.Second
@@ -135,12 +135,12 @@ func (p *Proxy) Run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			p.note(err)
 			if err != nil {
 				wait = again.Next()
 			} else {
 				again.Reset()
 			}
+			p.note(err, wait)
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -155,11 +155,13 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 }
 
-func (p *Proxy) note(err error) {
+// note notes, and logs once, why Services are not programmed; wait is the time to the next
+// attempt.
+func (p *Proxy) note(err error, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil && (p.err == nil || p.err.Error() != err.Error()) {
-		p.cfg.Log.WithError(err).Warn("the node does not lead to Services as it should; retrying")
+		p.cfg.Log.WithError(err).Warnf("cannot program Service load balancing on this node; retrying in %s", wait.Round(time.Millisecond))
 	}
 	p.err = err
 }
@@ -171,12 +173,12 @@ type node struct {
 	cfg        Config
 	log        logrus.FieldLogger
 	suspicious bool // it is time to look whether everything is still there
-	led        bool // connections are where the version wants them
+	forwarded  bool // connections go where the version wants them
 	version    uint64
 }
 
 // realise brings everything about.
-func (n *node) realise(ctx context.Context, all wish) error {
+func (n *node) realise(ctx context.Context, all declared) error {
 	if n.kernel == nil {
 		nft, err := open()
 		if err != nil {
@@ -188,7 +190,7 @@ func (n *node) realise(ctx context.Context, all wish) error {
 	k := n.kernel
 	k.want(all.program)
 	if n.suspicious && k.there && !k.intact(ctx) {
-		n.log.WithField("table", Table).Warn("somebody else has changed the node's nftables; setting it right")
+		n.log.WithField("table", Table).Warn("another program has changed the nftables table of Services; writing it again")
 		k.forget()
 	}
 	n.suspicious = false
@@ -203,10 +205,10 @@ func (n *node) realise(ctx context.Context, all wish) error {
 	}
 	failed := []error{n.health.set(all.services)}
 	// A provider that keeps its connections no more may be no change of the table.
-	if changed > 0 || !n.led || n.version != all.version {
-		n.log.WithField("services", len(all.services)).WithField("changes", changed).Debug("the node leads to Services as declared")
+	if changed > 0 || !n.forwarded || n.version != all.version {
+		n.log.WithField("services", len(all.services)).WithField("changes", changed).Debug("Service load balancing programmed on this node")
 		err := forgetStale(all.services)
-		n.led, n.version = err == nil, all.version
+		n.forwarded, n.version = err == nil, all.version
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)

@@ -88,8 +88,8 @@ func removeFormer(ctx context.Context, log logrus.FieldLogger) {
 	found, err := RemoveFormer(ctx, false)
 	switch {
 	case err != nil:
-		log.WithError(err).Warn("a former Contiv's node ports may be left in iptables")
+		log.WithError(err).Warn("cannot remove the node ports of an earlier Contiv from iptables")
 	case found:
-		log.WithField("chain", FormerChain).Info("removed what a former Contiv has left in iptables")
+		log.WithField("chain", FormerChain).Info("removed the node ports of an earlier Contiv from iptables")
 	}
 }

@@ -21,23 +21,24 @@ type Service struct {
 
 // Frontend is an address and port under which a Service is reached.
 type Frontend struct {
-	Name  string // of the Service's port; seats of one name share what affinity remembers
+	Name  string // of the Service's port; frontends of one name share what affinity remembers
 	Proto uint8  // IP protocol: 6 TCP, 17 UDP, 132 SCTP
 	// Addr is where; an unspecified address stands for every address of the node of its
 	// family, but for those of the loopback network.
 	Addr netip.AddrPort
-	// Inside leads this node and containers, Outside everybody else.
-	Inside, Outside Way
+	// Inside are the backends for this node and containers, Outside those for everybody
+	// else.
+	Inside, Outside BackendSet
 	// Sources are who is let in; nil: everybody.
 	Sources []netip.Prefix
 	// Keeps are providers that keep connections, whether or not they take new ones.
-	// Datagrams are led away from others at once.
+	// Datagrams to others are sent elsewhere at once.
 	Keeps []netip.AddrPort
 }
 
-// Way is where connections are led: each to one of the providers.
-type Way struct {
-	Providers []netip.AddrPort // of the seat's family
+// BackendSet is where connections are translated to: each to one of the providers.
+type BackendSet struct {
+	Providers []netip.AddrPort // of the frontend's family
 	// Silent has nothing answered when there are none. Clients are refused otherwise.
 	Silent bool
 }

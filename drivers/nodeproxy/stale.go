@@ -15,22 +15,22 @@ import (
 // are: nftables decides once for each, and a client of UDP might send to a provider that
 // is gone for as long as it lives. It implements netlink.CustomConntrackFilter.
 type stale struct {
-	seats map[seatKey]*Frontend
-	own   map[netip.Addr]struct{} // addresses of the node
+	frontends map[frontendKey]*Frontend
+	own       map[netip.Addr]struct{} // addresses of the node
 }
 
-type seatKey struct {
+type frontendKey struct {
 	proto uint8
 	addr  netip.AddrPort // of a node port: unspecified
 }
 
 func newStale(services []Service, own []netip.Addr) stale {
-	s := stale{seats: map[seatKey]*Frontend{}, own: map[netip.Addr]struct{}{}}
+	s := stale{frontends: map[frontendKey]*Frontend{}, own: map[netip.Addr]struct{}{}}
 	for _, svc := range services {
-		for i, seat := range svc.Frontends {
-			key := seatKey{seat.Proto, seat.Addr}
-			if _, taken := s.seats[key]; !taken && seat.Addr.IsValid() {
-				s.seats[key] = &svc.Frontends[i]
+		for i, frontend := range svc.Frontends {
+			key := frontendKey{frontend.Proto, frontend.Addr}
+			if _, taken := s.frontends[key]; !taken && frontend.Addr.IsValid() {
+				s.frontends[key] = &svc.Frontends[i]
 			}
 		}
 	}
@@ -51,11 +51,11 @@ func (s stale) MatchConntrackFlow(f *netlink.ConntrackFlow) bool {
 	}
 	asked, answers := addrPort(f.Forward.DstIP, f.Forward.DstPort), addrPort(f.Reverse.SrcIP, f.Reverse.SrcPort)
 	_, here := s.own[asked.Addr()]
-	seat := s.seats[seatKey{f.Forward.Protocol, asked}]
-	if seat == nil && here {
-		seat = s.seats[seatKey{f.Forward.Protocol, netip.AddrPortFrom(unspecified(asked.Addr()), asked.Port())}]
+	frontend := s.frontends[frontendKey{f.Forward.Protocol, asked}]
+	if frontend == nil && here {
+		frontend = s.frontends[frontendKey{f.Forward.Protocol, netip.AddrPortFrom(unspecified(asked.Addr()), asked.Port())}]
 	}
-	return seat != nil && !slices.Contains(seat.Keeps, answers)
+	return frontend != nil && !slices.Contains(frontend.Keeps, answers)
 }
 
 // halfOpen reports whether a connection is one of datagrams, or has not been answered.

@@ -10,9 +10,9 @@ import (
 
 func TestStale(t *testing.T) {
 	services := []Service{{ID: "a/b", Frontends: []Frontend{
-		with(seat("dns", "10.96.0.10:53", "20.1.0.2:5353"), func(s *Frontend) { s.Proto = unix.IPPROTO_UDP }),
-		with(seat("dns", "0.0.0.0:30053", "20.1.0.2:5353"), func(s *Frontend) { s.Proto = unix.IPPROTO_UDP }),
-		with(seat("web", "[fd00:96::10]:80", "[fd00:20::3]:8080"), func(s *Frontend) { s.Inside.Providers, s.Outside.Providers = nil, nil }),
+		with(frontend("dns", "10.96.0.10:53", "20.1.0.2:5353"), func(s *Frontend) { s.Proto = unix.IPPROTO_UDP }),
+		with(frontend("dns", "0.0.0.0:30053", "20.1.0.2:5353"), func(s *Frontend) { s.Proto = unix.IPPROTO_UDP }),
+		with(frontend("web", "[fd00:96::10]:80", "[fd00:20::3]:8080"), func(s *Frontend) { s.Inside.Providers, s.Outside.Providers = nil, nil }),
 	}}}
 	filter := newStale(services, []netip.Addr{netip.MustParseAddr("192.168.2.10")})
 	flow := func(proto uint8, asked, answers string) netlink.ConntrackFlow {

@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// packet is the first of a connection to a seat.
+// packet is the first of a connection to a frontend.
 type packet struct {
-	seat         Frontend
+	frontend     Frontend
 	src          netip.Addr
 	local, links bool // from this node; from one of the links to containers
 	draw         int  // what numgen draws, before the modulus
@@ -31,13 +31,13 @@ type machine struct {
 // verdict is where a packet goes: an address and port, "refusal", "silence", or "" when
 // nothing is done with it.
 func (m machine) verdict(t *rapid.T, p packet) string {
-	digit, proto := "4", protocols[p.seat.Proto]
-	if p.seat.Addr.Addr().Is6() {
+	digit, proto := "4", protocols[p.frontend.Proto]
+	if p.frontend.Addr.Addr().Is6() {
 		digit = "6"
 	}
-	key, gates, services := fmt.Sprintf("%s . %s . %d", p.seat.Addr.Addr(), proto, p.seat.Addr.Port()), "gates", "services"
-	if p.seat.Addr.Addr().IsUnspecified() {
-		key, gates, services = fmt.Sprintf("%s . %d", proto, p.seat.Addr.Port()), "nodegates", "nodeports"
+	key, gates, services := fmt.Sprintf("%s . %s . %d", p.frontend.Addr.Addr(), proto, p.frontend.Addr.Port()), "gates", "services"
+	if p.frontend.Addr.Addr().IsUnspecified() {
+		key, gates, services = fmt.Sprintf("%s . %d", proto, p.frontend.Addr.Port()), "nodegates", "nodeports"
 	}
 	for _, in := range []string{gates, services} {
 		if v, ok := m.program.elements[element{in + digit, key}]; ok {
@@ -122,14 +122,14 @@ func bracket(a string) string {
 	return a
 }
 
-// naive says where a packet may go, straight from what a seat is to be.
-func naive(p packet) []string {
-	if p.seat.Sources != nil && !slices.ContainsFunc(p.seat.Sources, func(s netip.Prefix) bool { return s.Contains(p.src) }) {
+// reference says where a packet may go, straight from what a frontend is to be.
+func reference(p packet) []string {
+	if p.frontend.Sources != nil && !slices.ContainsFunc(p.frontend.Sources, func(s netip.Prefix) bool { return s.Contains(p.src) }) {
 		return []string{"silence"}
 	}
-	w := p.seat.Outside
+	w := p.frontend.Outside
 	if p.local || p.links {
-		w = p.seat.Inside
+		w = p.frontend.Inside
 	}
 	if len(w.Providers) == 0 {
 		if w.Silent {
@@ -158,8 +158,8 @@ func TestVerdicts(t *testing.T) {
 		provider := rapid.Custom(func(t *rapid.T) netip.AddrPort {
 			return netip.AddrPortFrom(addr(rapid.IntRange(2, 9).Draw(t, "provider")), 8080)
 		})
-		way := rapid.Custom(func(t *rapid.T) Way {
-			return Way{rapid.SliceOfNDistinct(provider, 0, 4, rapid.ID[netip.AddrPort]).Draw(t, "providers"), rapid.Bool().Draw(t, "silent")}
+		backends := rapid.Custom(func(t *rapid.T) BackendSet {
+			return BackendSet{rapid.SliceOfNDistinct(provider, 0, 4, rapid.ID[netip.AddrPort]).Draw(t, "providers"), rapid.Bool().Draw(t, "silent")}
 		})
 		source := rapid.Custom(func(t *rapid.T) netip.Prefix {
 			bits := addr(1).BitLen() - rapid.SampledFrom([]int{0, 1, 2, 5, addr(1).BitLen()}).Draw(t, "host bits")
@@ -167,29 +167,29 @@ func TestVerdicts(t *testing.T) {
 		})
 		var s Service
 		s.ID, s.Affinity = "a/b", rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "affinity")
-		for i := range rapid.IntRange(1, 4).Draw(t, "seats") {
-			seat := Frontend{Name: "x", Proto: rapid.SampledFrom([]uint8{unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_SCTP}).Draw(t, "protocol")}
+		for i := range rapid.IntRange(1, 4).Draw(t, "frontends") {
+			frontend := Frontend{Name: "x", Proto: rapid.SampledFrom([]uint8{unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_SCTP}).Draw(t, "protocol")}
 			a := addr(100 + i)
 			if rapid.Bool().Draw(t, "node port") {
 				a = unspecified(a)
 			}
-			seat.Addr = netip.AddrPortFrom(a, uint16(30000+i))
-			seat.Inside, seat.Outside = way.Draw(t, "inside"), way.Draw(t, "outside")
+			frontend.Addr = netip.AddrPortFrom(a, uint16(30000+i))
+			frontend.Inside, frontend.Outside = backends.Draw(t, "inside"), backends.Draw(t, "outside")
 			if rapid.Bool().Draw(t, "one way") {
-				seat.Outside = seat.Inside
+				frontend.Outside = frontend.Inside
 			}
 			if rapid.Bool().Draw(t, "sources") {
-				seat.Sources = rapid.SliceOfN(source, 0, 3).Draw(t, "ranges")
+				frontend.Sources = rapid.SliceOfN(source, 0, 3).Draw(t, "ranges")
 			}
-			s.Frontends = append(s.Frontends, seat)
+			s.Frontends = append(s.Frontends, frontend)
 		}
 		m := machine{compile(s), map[string]map[netip.Addr]bool{}}
 		for range 20 {
 			p := packet{
-				seat: rapid.SampledFrom(s.Frontends).Draw(t, "to"), src: addr(rapid.IntRange(0, 15).Draw(t, "from")),
+				frontend: rapid.SampledFrom(s.Frontends).Draw(t, "to"), src: addr(rapid.IntRange(0, 15).Draw(t, "from")),
 				local: rapid.Bool().Draw(t, "local"), links: rapid.Bool().Draw(t, "link"), draw: rapid.IntRange(0, 11).Draw(t, "draw"),
 			}
-			got, want := m.verdict(t, p), naive(p)
+			got, want := m.verdict(t, p), reference(p)
 			if !slices.Contains(want, got) {
 				t.Fatalf("%+v goes to %q, expected one of %q by\n%s", p, got, want, m.program)
 			}

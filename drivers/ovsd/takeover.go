@@ -43,7 +43,7 @@ const (
 var uplinkEndpoints = map[string]string{VLANBridge: uplinkEndpoint, UplinkBridge: takenEndpoint}
 
 // belongings are what interfaces had, by their names.
-type belongings map[string]hostnet.Belongings
+type belongings map[string]hostnet.LinkConfig
 
 // taken reads what was noted; false: no uplink is taken over.
 func taken(v ovsdb.View) (belongings, bool, error) {
@@ -115,7 +115,7 @@ func (d *Driver) noteTakeover(ctx context.Context, uplinks []string, noted belon
 		if err != nil {
 			return errs.New(errs.Invalid, "uplink %s: no such interface on this host; name one that leads to the VLAN network", name)
 		}
-		found, err := hostnet.ReadBelongings(link)
+		found, err := hostnet.ReadLinkConfig(link)
 		if err != nil {
 			return fmt.Errorf("uplink %s: %w", name, err)
 		}

@@ -37,13 +37,13 @@ func TestInsideTakeover(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	has := func(name string) hostnet.Belongings {
+	has := func(name string) hostnet.LinkConfig {
 		t.Helper()
 		link, err := netlinksafe.LinkByName(name)
 		if err != nil {
-			return hostnet.Belongings{}
+			return hostnet.LinkConfig{}
 		}
-		b, err := hostnet.ReadBelongings(link)
+		b, err := hostnet.ReadLinkConfig(link)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,7 +113,7 @@ func (c *iface) settle() (netlink.Link, error) {
 	}
 	if link.Attrs().HardwareAddr.String() != c.mac.String() {
 		if err := netlink.LinkSetHardwareAddr(link, c.mac); err != nil {
-			return nil, fmt.Errorf("set the address of %s: %w", c.name, err)
+			return nil, fmt.Errorf("set the MAC address of %s: %w", c.name, err)
 		}
 	}
 	if link.Attrs().MTU != c.mtu {
@@ -204,7 +204,7 @@ func (c *iface) verify() error {
 			return failed(StepInterface, fmt.Errorf("the container has no interface %s", c.name))
 		}
 		if have := link.Attrs().HardwareAddr.String(); have != c.mac.String() {
-			return failed(StepInterface, fmt.Errorf("interface %s has address %s, expected %s", c.name, have, c.mac))
+			return failed(StepInterface, fmt.Errorf("interface %s has MAC address %s, expected %s", c.name, have, c.mac))
 		}
 		for _, p := range c.addrs {
 			if !hasAddr(link, p) {

@@ -63,7 +63,7 @@ func (l *addresses) isOut(owner string, a netip.Addr) bool {
 	return slices.ContainsFunc(l.out[addressKey{owner, a}], func(g grant) bool { return !g.went })
 }
 
-// goWith says that an endpoint of a place is gone, with its addresses.
+// goWith says that an endpoint of a network is gone, with its addresses.
 func (l *addresses) goWith(p state.NetworkRef, texts ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -44,7 +44,7 @@ func TestWaitForOrphans(t *testing.T) {
 	}
 }
 
-// TestEndsLater: what the Engine deletes while the switch is away is taken down when it
+// TestEndsLater: what the Engine deletes while the switch is down is taken down when it
 // is back, although nobody asks again.
 func TestEndsLater(t *testing.T) {
 	w := newWorld(t)
@@ -58,7 +58,7 @@ func TestEndsLater(t *testing.T) {
 	w.endpoints(2)
 	w.driver.FailDetach(errs.New(errs.Unavailable, "no switch"))
 	if err := w.engine.remove("goes"); err != nil {
-		t.Fatalf("removal while the switch is away: %v", err)
+		t.Fatalf("removal while the switch is down: %v", err)
 	}
 	if names := w.keys(state.EndpointRoot); len(names) != 2 {
 		t.Errorf("endpoints %v, want both: the port of one is still there", names)

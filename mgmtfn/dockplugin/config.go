@@ -83,7 +83,7 @@ type Config struct {
 	// Grace is for how long no container must be seen to have an endpoint that the Engine
 	// knows before it is removed; 0 means DefaultGrace.
 	Grace time.Duration
-	// EngineGrace is for how long the Engine must be away before netmaster is told not to
+	// EngineGrace is for how long the Engine must be down before netmaster is told not to
 	// wait for its docker networks; 0 means DefaultEngineGrace.
 	EngineGrace time.Duration
 	Log         logrus.FieldLogger

@@ -53,7 +53,7 @@ func (w *containers) pass(ctx context.Context) (alive map[string]bool, err error
 	w.told.ReplaceDesired(want)
 	for c := range w.told.Pending() {
 		if err := w.tell(ctx, c, runs); err != nil {
-			w.s.cfg.Log.WithError(err).WithField("endpoint", c.Key).Warn("netmaster cannot be told of a container; retrying")
+			w.s.cfg.Log.WithError(err).WithField("endpoint", c.Key).Warn("cannot report a container to netmaster; retrying")
 			return alive, err
 		}
 		w.told.Applied(c)

@@ -121,7 +121,7 @@ func (d *directory) learn(id string, r docknet.Record) {
 
 func (d *directory) forget(id string) { d.alter(func() { delete(d.local, id) }) }
 
-// notePool remembers for which place a subnet was asked last: a docker network that is
+// notePool remembers for which network a subnet was asked last: a docker network that is
 // made by hand says so to the IPAM driver only.
 func (d *directory) notePool(pool netip.Prefix, p state.NetworkRef) {
 	d.mu.Lock()
@@ -129,14 +129,14 @@ func (d *directory) notePool(pool netip.Prefix, p state.NetworkRef) {
 	d.pools[pool] = p
 }
 
-// ofPools returns the place for which one of the pools was asked last.
+// ofPools returns the network for which one of the pools was asked last.
 func (d *directory) ofPools(all ...cnm.IPAMData) (state.NetworkRef, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, data := range all {
 		if p, err := netip.ParsePrefix(data.Pool); err == nil {
-			if place, ok := d.pools[p.Masked()]; ok {
-				return place, true
+			if ref, ok := d.pools[p.Masked()]; ok {
+				return ref, true
 			}
 		}
 	}
@@ -172,8 +172,8 @@ type presence int
 
 const (
 	engineUnknown presence = iota // the store is right
-	engineThere
-	engineAway // for long
+	engineUp
+	engineDown // for long
 )
 
 func (d *directory) setEngine(p presence) {
@@ -204,7 +204,7 @@ func (d *directory) run(ctx context.Context) error {
 		var due <-chan time.Time
 		if err != nil && ctx.Err() == nil {
 			if !said {
-				d.cfg.Log.WithError(err).Warn("cannot note docker networks in the store; retrying")
+				d.cfg.Log.WithError(err).Warn("cannot write docker networks to the store; retrying")
 			}
 			said = true
 			due = time.After(again.Next())
@@ -258,13 +258,13 @@ func (d *directory) write(ctx context.Context) error {
 	}
 	engine := d.engine
 	d.mu.Unlock()
-	if noEngine := engine == engineAway; engine != engineUnknown && noEngine != d.notedNoEngine {
+	if noEngine := engine == engineDown; engine != engineUnknown && noEngine != d.notedNoEngine {
 		op := objdb.Delete(d.prefix() + docknet.NoEngine)
 		if noEngine {
 			op = objdb.Put(d.prefix()+docknet.NoEngine, []byte("{}"))
 		}
 		if _, err := d.cfg.Store.Commit(ctx, objdb.Txn{Then: []objdb.Op{op}}); err != nil {
-			return fmt.Errorf("note whether there is a Docker Engine: %w", err)
+			return fmt.Errorf("write to the store whether a Docker Engine runs: %w", err)
 		}
 		d.notedNoEngine = noEngine
 	}
@@ -279,7 +279,7 @@ func (d *directory) write(ctx context.Context) error {
 			op = objdb.Put(d.prefix()+c.Key, value)
 		}
 		if _, err := d.cfg.Store.Commit(ctx, objdb.Txn{Then: []objdb.Op{op}}); err != nil {
-			return fmt.Errorf("note docker network %.12s: %w", c.Key, err)
+			return fmt.Errorf("write docker network %.12s to the store: %w", c.Key, err)
 		}
 		d.records.Applied(c)
 	}

@@ -183,7 +183,7 @@ func (s *Server) forwards(ctx context.Context, id string) error {
 	if err == nil || ctx.Err() != nil || !errs.Is(err, errs.Timeout) && !errs.Is(err, errs.Unavailable) {
 		return err
 	}
-	s.cfg.Log.WithError(err).WithField("endpoint", id).Warn("the switch does not forward for a container yet; starting it without network for now")
+	s.cfg.Log.WithError(err).WithField("endpoint", id).Warn("the switch does not forward for a container yet; the container starts without network for now")
 	return nil
 }
 

@@ -22,7 +22,7 @@ type engineLoop struct {
 	networks   *networks
 	containers *containers
 	collector  *collector
-	away       time.Time // since when the Engine does not answer; zero while it does
+	down       time.Time // since when the Engine does not answer; zero while it does
 }
 
 func newEngineLoop(s *Server) *engineLoop {
@@ -37,7 +37,7 @@ func (l *engineLoop) wake() {
 	}
 }
 
-// run works until ctx ends. An Engine that is away is waited for.
+// run works until ctx ends. An Engine that is down is waited for.
 func (l *engineLoop) run(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { defer close(done); l.watch(ctx) }()
@@ -109,15 +109,15 @@ func (l *engineLoop) answered(err error) {
 	}
 	switch {
 	case !errs.Is(err, errs.Unavailable) && !errs.Is(err, errs.Timeout):
-		l.away = time.Time{}
-		l.s.dir.setEngine(engineThere)
-	case l.away.IsZero():
-		l.away = time.Now()
+		l.down = time.Time{}
+		l.s.dir.setEngine(engineUp)
+	case l.down.IsZero():
+		l.down = time.Now()
 		if errs.Is(err, errs.Timeout) { // of one that is gone the watch tells
-			l.s.cfg.Log.WithError(err).Warn("the Docker Engine hangs; trying again")
+			l.s.cfg.Log.WithError(err).Warn("the Docker Engine does not answer; retrying")
 		}
-	case time.Since(l.away) >= grace:
-		l.s.dir.setEngine(engineAway)
+	case time.Since(l.down) >= grace:
+		l.s.dir.setEngine(engineDown)
 	}
 }
 
@@ -136,9 +136,9 @@ func (l *engineLoop) watch(ctx context.Context) {
 		}
 		log := l.s.cfg.Log.WithError(err)
 		if !said && errs.Is(err, errs.Unavailable) {
-			log.Warn("waiting for the Docker Engine")
+			log.Warn("the Docker Engine is down; waiting for it")
 		} else if !said {
-			log.Warn("the events of the Docker Engine are not to be had; retrying")
+			log.Warn("cannot follow the events of the Docker Engine; retrying")
 		}
 		said = true
 		again.Wait(ctx)

@@ -53,11 +53,11 @@ func (s *Server) requestPool(ctx context.Context, req cnm.RequestPoolRequest) (c
 		pool = p.Masked()
 	}
 	v6 := req.V6 || pool.IsValid() && pool.Addr().Is6()
-	place, n, err := s.poolPlace(ctx, req.Options)
+	ref, n, err := s.poolRef(ctx, req.Options)
 	if err != nil {
 		return none, err
 	}
-	if place == (state.NetworkRef{}) {
+	if ref == (state.NetworkRef{}) {
 		if !pool.IsValid() {
 			return none, errs.New(errs.Invalid, "which subnet? Give --subnet, --ipam-opt contiv-tag=TAG, or --ipam-opt tenant=TENANT --ipam-opt network=NETWORK")
 		}
@@ -74,13 +74,13 @@ func (s *Server) requestPool(ctx context.Context, req cnm.RequestPoolRequest) (c
 	case pool.IsValid() && pool != subnet:
 		return none, errs.New(errs.Invalid, "subnet %s is not that of network %s: expected %s", pool, n.ID, subnet)
 	}
-	s.dir.notePool(subnet, place)
-	return cnm.RequestPoolResponse{PoolID: poolID{ownerOf(place), subnet}.String(), Pool: subnet.String()}, nil
+	s.dir.notePool(subnet, ref)
+	return cnm.RequestPoolResponse{PoolID: poolID{ownerOf(ref), subnet}.String(), Pool: subnet.String()}, nil
 }
 
-// poolPlace finds the place that the options of an IPAM driver name; the zero place when
+// poolRef finds the network that the options of an IPAM driver name; the zero value when
 // they name none.
-func (s *Server) poolPlace(ctx context.Context, options map[string]string) (place state.NetworkRef, n state.Network, err error) {
+func (s *Server) poolRef(ctx context.Context, options map[string]string) (ref state.NetworkRef, n state.Network, err error) {
 	tag := options[docknet.OptionTag]
 	named, isNamed := docknet.OfOptions(options)
 	if tag == "" && !isNamed {
@@ -93,14 +93,14 @@ func (s *Server) poolPlace(ctx context.Context, options map[string]string) (plac
 	err = s.lookup(ctx, func(t docknet.Topology) bool {
 		found := true
 		if isNamed {
-			place = named
-		} else if place, found = t.Tagged(tag); !found {
+			ref = named
+		} else if ref, found = t.Tagged(tag); !found {
 			return false
 		}
-		n, found = t.Network(place.NetworkID())
-		return found && t.Has(place)
+		n, found = t.Network(ref.NetworkID())
+		return found && t.Has(ref)
 	}, notFound)
-	return place, n, err
+	return ref, n, err
 }
 
 // requestAddress hands out an address: a gateway as the network has it, any other from
@@ -136,7 +136,7 @@ func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressReque
 	}
 	if !s.given.isOut(id.owner, want) {
 		// What this host has reserved without knowing is its own: an answer was lost, or an
-		// address was given back while netmaster was away.
+		// address was given back while netmaster was down.
 		alloc.Host = s.cfg.HostLabel
 	}
 	// What netmaster has done must be known, also when the Engine has given up meanwhile.
@@ -213,8 +213,8 @@ func (s *Server) releaseAddress(ctx context.Context, req cnm.ReleaseAddressReque
 	}
 	if errs.Is(err, errs.Unavailable) || errs.Is(err, errs.Timeout) {
 		// netmaster takes reservations back that nobody uses; a container must be
-		// removable while it is away.
-		s.cfg.Log.WithError(err).WithField("address", req.Address).Warn("an address is given back later by netmaster itself")
+		// removable while it is down.
+		s.cfg.Log.WithError(err).WithField("address", req.Address).Warn("cannot tell netmaster that an address is released; netmaster releases it later by itself")
 		err = nil
 	}
 	return cnm.Empty{}, err

@@ -17,11 +17,11 @@ import (
 )
 
 // known waits until the agent knows what has been made.
-func (w *world) known(places ...state.NetworkRef) {
+func (w *world) known(refs ...state.NetworkRef) {
 	w.t.Helper()
 	w.eventually("the agent knows the networks", func() bool {
 		t, _, _, _ := w.agent.Topology()
-		for _, p := range places {
+		for _, p := range refs {
 			if !t.Has(p) {
 				return false
 			}

@@ -16,16 +16,16 @@ func (s *Server) createNetwork(ctx context.Context, req cnm.CreateNetworkRequest
 	if on, ok := req.Options[cnm.OptionEnableIPv4].(bool); ok && !on {
 		return cnm.Empty{}, errs.New(errs.Invalid, "networks of Contiv always have IPv4: leave out --ipv4=false")
 	}
-	place, ok, err := s.placeOfOptions(ctx, stringOptions(req.Options[cnm.OptionGeneric]))
+	ref, ok, err := s.refOfOptions(ctx, stringOptions(req.Options[cnm.OptionGeneric]))
 	if err != nil {
 		return cnm.Empty{}, err
 	}
 	if !ok {
-		place, ok = s.dir.ofPools(append(req.IPv4Data, req.IPv6Data...)...)
+		ref, ok = s.dir.ofPools(append(req.IPv4Data, req.IPv6Data...)...)
 	}
 	if ok {
 		internal, _ := req.Options[cnm.OptionInternal].(bool)
-		s.dir.learn(req.NetworkID, docknet.NewRecord(place, dockerd.Network{ID: req.NetworkID, IPv6: len(req.IPv6Data) > 0, Internal: internal}))
+		s.dir.learn(req.NetworkID, docknet.NewRecord(ref, dockerd.Network{ID: req.NetworkID, IPv6: len(req.IPv6Data) > 0, Internal: internal}))
 	}
 	s.engine.wake()
 	return cnm.Empty{}, nil
@@ -37,8 +37,8 @@ func (s *Server) deleteNetwork(_ context.Context, req cnm.NetworkRequest) (cnm.E
 	return cnm.Empty{}, nil
 }
 
-// placeOfOptions finds the place that the options of a docker network name.
-func (s *Server) placeOfOptions(ctx context.Context, options map[string]string) (place state.NetworkRef, ok bool, err error) {
+// refOfOptions finds the network that the options of a docker network name.
+func (s *Server) refOfOptions(ctx context.Context, options map[string]string) (ref state.NetworkRef, ok bool, err error) {
 	if p, ok := docknet.OfOptions(options); ok {
 		return p, true, nil
 	}
@@ -47,10 +47,10 @@ func (s *Server) placeOfOptions(ctx context.Context, options map[string]string) 
 		return state.NetworkRef{}, false, nil
 	}
 	err = s.lookup(ctx, func(t docknet.Topology) (found bool) {
-		place, found = t.Tagged(tag)
+		ref, found = t.Tagged(tag)
 		return found
 	}, errs.New(errs.NotFound, "failed to lookup tag. No group and no network has the tag %q", tag))
-	return place, err == nil, err
+	return ref, err == nil, err
 }
 
 // stringOptions takes the texts from options of any kind.
@@ -69,16 +69,16 @@ func stringOptions(options any) map[string]string {
 // gatewayCheck says for which families of a network to be no gateway must be asked.
 func (s *Server) gatewayCheck(ctx context.Context, req cnm.GwAllocCheckRequest) (cnm.GwAllocCheckResponse, error) {
 	var skip cnm.GwAllocCheckResponse
-	place, ok, err := s.placeOfOptions(ctx, stringOptions(req.Options[cnm.OptionGeneric]))
+	ref, ok, err := s.refOfOptions(ctx, stringOptions(req.Options[cnm.OptionGeneric]))
 	if err != nil || !ok {
 		return skip, nil // unknown: the pool will say what is wrong
 	}
 	err = s.lookup(ctx, func(t docknet.Topology) bool {
-		n, found := t.Network(place.NetworkID())
+		n, found := t.Network(ref.NetworkID())
 		v4, v6 := docknet.Subnets(n)
 		skip = cnm.GwAllocCheckResponse{SkipIPv4: !v4.Gateway.IsValid(), SkipIPv6: !v6.Gateway.IsValid()}
 		return found
-	}, errs.New(errs.NotFound, "network not found: %s", docknet.Key(place)))
+	}, errs.New(errs.NotFound, "network not found: %s", docknet.Key(ref)))
 	if err != nil {
 		return cnm.GwAllocCheckResponse{}, nil // as above
 	}

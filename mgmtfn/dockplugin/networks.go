@@ -40,7 +40,7 @@ func (w *networks) pass(ctx context.Context) error {
 		if w.driver, err = w.s.cfg.Engine.PluginName(ctx, w.s.cfg.PluginID); err != nil {
 			return err
 		}
-		w.s.cfg.Log.WithField("name", w.driver).Info("docker networks have this plugin's name")
+		w.s.cfg.Log.WithField("name", w.driver).Info("creating docker networks with this driver name")
 	}
 	t, aci, _, _ := w.s.cfg.Agent.Topology()
 	records := map[string]docknet.Record{}
@@ -75,7 +75,7 @@ func (w *networks) settle(ctx context.Context, list []dockerd.Network, want map[
 		case !docknet.SameDriver(n.Driver, w.driver):
 			foreign[n.Name] = errs.New(errs.Exists, "network name used by another driver: docker network %s has driver %s, rename it", n.Name, n.Driver)
 		case records[n.ID].ID != want[n.Name].Labels[docknet.Label]:
-			foreign[n.Name] = errs.New(errs.Exists, "docker network %s, made by hand, stands for something else, rename it", n.Name)
+			foreign[n.Name] = errs.New(errs.Exists, "docker network %s, made by hand, belongs to another network or group, rename it", n.Name)
 		default: // made by hand, and as good as ours
 			foreign[n.Name] = nil
 		}
@@ -110,7 +110,7 @@ func (w *networks) apply(ctx context.Context, c delta.Change[string, dockerd.Net
 	log := w.s.cfg.Log.WithFields(logrus.Fields{"docknet": c.Key, "change": c.Op.String()})
 	if c.Op != delta.Add {
 		if err := w.s.cfg.Engine.RemoveNetwork(ctx, c.Have.ID); err != nil {
-			return fmt.Errorf("docker network %s is not what it should be and cannot be removed: %w", c.Key, err)
+			return fmt.Errorf("replace docker network %s: %w", c.Key, err)
 		}
 		w.s.dir.forget(c.Have.ID)
 	}
@@ -126,7 +126,7 @@ func (w *networks) apply(ctx context.Context, c delta.Change[string, dockerd.Net
 		log = log.WithField("id", id)
 	}
 	w.names.Applied(c)
-	log.Info("docker network is as it should be")
+	log.Info("docker network updated")
 	return nil
 }
 
@@ -138,6 +138,6 @@ func (w *networks) report(name string, err error) {
 	}
 	if w.failed[name] != err.Error() {
 		w.failed[name] = err.Error()
-		w.s.cfg.Log.WithError(err).WithField("docknet", name).Warn("a docker network is not as it should be; retrying")
+		w.s.cfg.Log.WithError(err).WithField("docknet", name).Warn("cannot create or remove a docker network; retrying")
 	}
 }

@@ -19,7 +19,7 @@ type poolID struct {
 	pool  netip.Prefix
 }
 
-// ownerOf is the first part of the pool id of a place.
+// ownerOf is the first part of the pool id of a network.
 func ownerOf(p state.NetworkRef) string {
 	if p.Group != "" {
 		return p.Network + ":" + p.Group + "." + p.Tenant

@@ -16,7 +16,7 @@ type unrealised struct {
 
 func (u unrealised) Realised(context.Context, string) error { return u.err }
 
-// TestStartsBeforeTheSwitch: a container is started beside a switch that is slow or away,
+// TestStartsBeforeTheSwitch: a container is started beside a switch that is slow or down,
 // for an Engine starts it once; not with a port that cannot be.
 func TestStartsBeforeTheSwitch(t *testing.T) {
 	for _, tt := range []struct {

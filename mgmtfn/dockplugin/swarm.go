@@ -25,42 +25,42 @@ func (s *Server) allocateNetwork(ctx context.Context, req cnm.AllocateNetworkReq
 	if !s.cfg.Swarm {
 		return echo, nil
 	}
-	place, ok, err := s.placeOfOptions(ctx, req.Options)
+	ref, ok, err := s.refOfOptions(ctx, req.Options)
 	if err != nil {
 		return cnm.AllocateNetworkResponse{}, err
 	}
 	if !ok {
-		if place, err = s.networkOfSwarm(ctx, req); err != nil {
+		if ref, err = s.networkOfSwarm(ctx, req); err != nil {
 			return cnm.AllocateNetworkResponse{}, err
 		}
 	}
-	if again, err := s.standsFor(ctx, req.NetworkID, place); err != nil {
+	if again, err := s.standsFor(ctx, req.NetworkID, ref); err != nil {
 		return cnm.AllocateNetworkResponse{}, err
 	} else if again {
 		// The manager has been restarted, or is another one. It asks again for what it
 		// holds, and has forgotten the rest.
-		if err := s.releaseHeld(ctx, place, false); err != nil {
+		if err := s.releaseHeld(ctx, ref, false); err != nil {
 			return cnm.AllocateNetworkResponse{}, err
 		}
 	}
-	value, err := json.Marshal(docknet.NewRecord(place, dockerd.Network{ID: req.NetworkID, IPv6: len(req.IPv6Data) > 0}))
+	value, err := json.Marshal(docknet.NewRecord(ref, dockerd.Network{ID: req.NetworkID, IPv6: len(req.IPv6Data) > 0}))
 	if err != nil {
 		return cnm.AllocateNetworkResponse{}, err
 	}
-	if err := s.commit(ctx, objdb.Put(docknet.Root+docknet.Key(place), value)); err != nil {
-		return cnm.AllocateNetworkResponse{}, fmt.Errorf("note docker network %.12s: %w", req.NetworkID, err)
+	if err := s.commit(ctx, objdb.Put(docknet.Root+docknet.Key(ref), value)); err != nil {
+		return cnm.AllocateNetworkResponse{}, fmt.Errorf("write docker network %.12s to the store: %w", req.NetworkID, err)
 	}
 	return echo, nil
 }
 
-// standsFor reports whether a docker network has been noted for a place.
-func (s *Server) standsFor(ctx context.Context, id string, place state.NetworkRef) (bool, error) {
-	kv, err := s.cfg.Store.Get(ctx, docknet.Root+docknet.Key(place))
+// standsFor reports whether a docker network has been noted for a network.
+func (s *Server) standsFor(ctx context.Context, id string, ref state.NetworkRef) (bool, error) {
+	kv, err := s.cfg.Store.Get(ctx, docknet.Root+docknet.Key(ref))
 	if errs.Is(err, errs.NotFound) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read what stands for %s: %w", docknet.Name(place), err)
+		return false, fmt.Errorf("read the docker network of %s: %w", docknet.Name(ref), err)
 	}
 	var r docknet.Record
 	return json.Unmarshal(kv.Value, &r) == nil && r.DocknetUUID == id, nil
@@ -79,11 +79,11 @@ func (s *Server) networkOfSwarm(ctx context.Context, req cnm.AllocateNetworkRequ
 	if len(req.IPv6Data) > 0 {
 		n.IPv6Subnet, n.IPv6Gateway = req.IPv6Data[0].Pool, host(req.IPv6Data[0].Gateway)
 	}
-	place := state.NetworkRef{Tenant: n.TenantName, Network: n.NetworkName}
-	if _, ok := s.cfg.Agent.KnownNetwork(place.NetworkID()); ok {
-		return place, nil // asked again
+	ref := state.NetworkRef{Tenant: n.TenantName, Network: n.NetworkName}
+	if _, ok := s.cfg.Agent.KnownNetwork(ref.NetworkID()); ok {
+		return ref, nil // asked again
 	}
-	return place, s.cfg.Master.CreateNetwork(ctx, n)
+	return ref, s.cfg.Master.CreateNetwork(ctx, n)
 }
 
 // host is the address of ADDRESS/LENGTH, or nothing.
@@ -114,13 +114,13 @@ func (s *Server) addressPool(id poolID) string {
 
 // borrowed says of the address of a task's endpoint, if an agent that was here before this
 // one has made it, that this node will give it back as well.
-func (s *Server) borrowed(place state.NetworkRef, endpoint, address string) {
+func (s *Server) borrowed(ref state.NetworkRef, endpoint, address string) {
 	a, err := netip.ParseAddr(address)
 	if !s.cfg.Swarm || err != nil || !s.given.inherited(endpoint) {
 		return
 	}
-	owner := ownerOf(place)
-	if place.Group == "" && swarmID.MatchString(place.Network) {
+	owner := ownerOf(ref)
+	if ref.Group == "" && swarmID.MatchString(ref.Network) {
 		owner = "" // made for the docker network, and called after it
 	}
 	s.given.borrow(owner, a)

@@ -31,10 +31,10 @@ func (s *Server) freeNetwork(ctx context.Context, req cnm.NetworkRequest) (cnm.E
 		return cnm.Empty{}, err
 	}
 	if err := s.commit(ctx, objdb.Put(docknet.Root+r.ID, value)); err != nil {
-		return cnm.Empty{}, fmt.Errorf("note that docker network %.12s is gone: %w", req.NetworkID, err)
+		return cnm.Empty{}, fmt.Errorf("write to the store that docker network %.12s is gone: %w", req.NetworkID, err)
 	}
 	if err := s.finishFree(ctx, r); err != nil {
-		s.cfg.Log.WithError(err).WithField("docknet", req.NetworkID).Warn("what a docker network stood for is removed later")
+		s.cfg.Log.WithError(err).WithField("docknet", req.NetworkID).Warn("cannot remove the network of a docker network that is gone; retrying")
 		s.engine.wake()
 	}
 	return cnm.Empty{}, nil
@@ -68,8 +68,8 @@ func (s *Server) finishFree(ctx context.Context, r docknet.Record) error {
 	}
 	key := docknet.Root + r.ID
 	_, err = s.cfg.Store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{objdb.HasValue(key, value)}, Then: []objdb.Op{objdb.Delete(key)}})
-	if err != nil && !errs.Is(err, errs.Conflict) { // in conflict there is another docker network for the place
-		return fmt.Errorf("forget docker network %.12s: %w", r.DocknetUUID, err)
+	if err != nil && !errs.Is(err, errs.Conflict) { // in conflict there is another docker network for it
+		return fmt.Errorf("delete docker network %.12s from the store: %w", r.DocknetUUID, err)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func New(cfg Config) *Controller {
 	}
 }
 
-// Run works until ctx ends; what pods are held to stays. The API server may be away, at
+// Run works until ctx ends; what pods are held to stays. The API server may be unreachable, at
 // the start as well: then it is waited for, and what was before stays.
 func (c *Controller) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -101,7 +101,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		c.mu.Unlock()
 		c.declare()
 		c.cfg.Driver.Synced(drivers.SourcePolicies)
-		c.cfg.Log.WithFields(logrus.Fields{"pods": len(c.declared.EndpointPolicies), "sets": len(c.declared.Sets)}).Info("network policies declared")
+		c.cfg.Log.WithFields(logrus.Fields{"pods": len(c.declared.EndpointPolicies), "sets": len(c.declared.Sets)}).Info("network policies synced")
 		for {
 			select {
 			case <-ctx.Done():
@@ -160,7 +160,7 @@ func (c *Controller) set(o any) {
 	case *networkingv1.NetworkPolicy:
 		p, err := ParsePolicy(o)
 		if err != nil {
-			c.cfg.Log.WithError(err).Error("a network policy cannot be read in full; the rest of it holds")
+			c.cfg.Log.WithError(err).Error("a network policy has a part that cannot be enforced; enforcing the rest")
 		}
 		c.world.SetPolicy(p)
 	default:

@@ -278,14 +278,18 @@ func TestAwaitEnds(t *testing.T) {
 	}
 }
 
-// away is an API server that does not answer.
-type away struct{}
+// unreachable is an API server that does not answer.
+type unreachable struct{}
 
-func (away) List(metav1.ListOptions) (runtime.Object, error) { return nil, errors.New("refused") }
+func (unreachable) List(metav1.ListOptions) (runtime.Object, error) {
+	return nil, errors.New("refused")
+}
 
-func (away) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, errors.New("refused") }
+func (unreachable) Watch(metav1.ListOptions) (watch.Interface, error) {
+	return nil, errors.New("refused")
+}
 
-var _ cache.ListerWatcher = away{}
+var _ cache.ListerWatcher = unreachable{}
 
 // Without an API server nothing ends and nothing changes; new pods wait, or come up if that
 // is wanted, and readiness says what is amiss.
@@ -294,7 +298,7 @@ func TestAPIServerAway(t *testing.T) {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	for _, open := range []bool{true, false} {
-		c := start(t, New(Config{Pods: away{}, Namespaces: away{}, NetworkPolicies: away{}, Driver: d, Patience: time.Millisecond, StartWithout: open, Log: log}))
+		c := start(t, New(Config{Pods: unreachable{}, Namespaces: unreachable{}, NetworkPolicies: unreachable{}, Driver: d, Patience: time.Millisecond, StartWithout: open, Log: log}))
 		switch err := c.Await(t.Context(), "x", "web", "u1"); {
 		case open && err != nil:
 			t.Error(err)

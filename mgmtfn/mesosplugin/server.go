@@ -124,7 +124,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, limit time.Durat
 		answer(w, http.StatusOK, out)
 		return
 	}
-	s.cfg.Log.WithError(err).WithFields(logrus.Fields{"call": r.URL.Path, "container": req.ContainerID}).Warn("a call of Mesos fails")
+	s.cfg.Log.WithError(err).WithFields(logrus.Fields{"call": r.URL.Path, "container": req.ContainerID}).Warn("a call of Mesos failed")
 	answer(w, http.StatusInternalServerError, failure(req.Version, err))
 }
 

@@ -6,7 +6,7 @@
 //	for name, port := range readSwitch() {     // start: what is there
 //		m.SetActual(name, port)
 //	}
-//	m.SetDesired("vport1", Port{...})          // whenever the wish changes
+//	m.SetDesired("vport1", Port{...})          // whenever the desired state changes
 //	for c := range m.Pending() {               // whenever there is time
 //		switch c.Op {
 //		case delta.Add:    create(c.Key, c.Want)

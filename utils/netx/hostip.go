@@ -76,8 +76,8 @@ func choose(named, routed []netip.Addr, local []Address) (netip.Addr, error) {
 		return a.Addr.IsLoopback() || a.Addr.IsUnspecified() ||
 			slices.ContainsFunc(notTheHost, func(p string) bool { return strings.HasPrefix(a.Interface, p) })
 	})
-	for _, wish := range [][]netip.Addr{named, routed} {
-		for _, w := range wish {
+	for _, candidates := range [][]netip.Addr{named, routed} {
+		for _, w := range candidates {
 			if slices.ContainsFunc(usable, func(a Address) bool { return a.Addr == w.Unmap() }) {
 				return w.Unmap(), nil
 			}

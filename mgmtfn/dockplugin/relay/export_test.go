@@ -18,8 +18,8 @@ func (r *Relay) givenUp() bool {
 	return r.gone
 }
 
-// awaySince is since when the agent is away.
-func (r *Relay) awaySince() time.Time {
+// unreachableSince is since when the agent is unreachable.
+func (r *Relay) unreachableSince() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.missed

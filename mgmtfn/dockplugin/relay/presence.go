@@ -20,8 +20,8 @@ type debt struct {
 // maxOwed bounds how many are kept; the agent finds by itself what is left beyond.
 const maxOwed = 10_000
 
-// errGivenUp is away: nobody is there to be called.
-var errGivenUp = errAway{errors.New("the agent has been away for too long")}
+// errGivenUp is unreachable: nobody is there to be called.
+var errGivenUp = errUnreachable{errors.New("the agent has been unreachable for too long")}
 
 // believed returns nil when the agent may be called. One that is back is waited for while
 // it is told what it is owed.
@@ -68,7 +68,7 @@ func (r *Relay) there() {
 	r.missed, r.gone = time.Time{}, false
 }
 
-// giveUp notes that the agent has been away for too long, or hangs: it has not answered
+// giveUp notes that the agent has been unreachable for too long, or hangs: it has not answered
 // a call.
 func (r *Relay) giveUp(hangs bool) {
 	r.mu.Lock()
@@ -85,8 +85,8 @@ func (r *Relay) wake() {
 	}
 }
 
-// awayFor notes that the agent is away, and returns for how long it has been.
-func (r *Relay) awayFor() time.Duration {
+// unreachableFor notes that the agent is unreachable, and returns for how long it has been.
+func (r *Relay) unreachableFor() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.missed.IsZero() {
@@ -106,7 +106,7 @@ func (r *Relay) owe(path string, body []byte) {
 		r.owed = append(r.owed, debt{path, body})
 	}
 	r.mu.Unlock()
-	r.cfg.Log.WithField("call", path).Info("the agent does not answer; it is told of a removal when it is back")
+	r.cfg.Log.WithField("call", path).Info("the agent is unreachable; queued a removal until it is back")
 	r.wake()
 }
 
@@ -157,7 +157,7 @@ func (r *Relay) pay(ctx context.Context) bool {
 		if len(r.owed) == 0 {
 			r.missed, r.gone, r.back = time.Time{}, false, nil
 			r.mu.Unlock()
-			r.cfg.Log.Info("the agent is back")
+			r.cfg.Log.Info("the agent is reachable again")
 			return true
 		}
 		next := r.owed[0]

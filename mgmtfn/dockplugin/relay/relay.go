@@ -1,7 +1,7 @@
 // Package relay stands between a Docker Engine and the agent. An Engine that does not
 // find its plugin looks for it again and again, fifteen seconds for each network and
 // each container, one after the other, and does not serve meanwhile. The Relay is always
-// there. It passes calls on to the agent, waits a little for an agent that is away, and
+// there. It passes calls on to the agent, waits a little for an agent that is unreachable, and
 // then gives it up and answers itself: what removes something succeeds, and is passed on
 // to the agent when it is back; what makes something fails at once and says why.
 package relay
@@ -27,14 +27,14 @@ import (
 // DefaultSocket is where the agent serves a Relay.
 const DefaultSocket = "/run/contiv/docker-plugin.sock"
 
-// DefaultPatience is how long an agent may be away before the Relay answers for it: long
+// DefaultPatience is how long an agent may be unreachable before the Relay answers for it: long
 // enough for one that restarts, short enough for an Engine to be up within 15 s.
 const DefaultPatience = 8 * time.Second
 
 // DefaultLimit is how long the agent may take for a call: longer than it gives itself.
 const DefaultLimit = 11 * time.Second
 
-// again is how often an agent that is away is called.
+// again is how often an agent that is unreachable is called.
 const again = 50 * time.Millisecond
 
 // maxBody bounds a request and an answer, in bytes.
@@ -61,7 +61,7 @@ type Relay struct {
 	lost   chan struct{} // tells Run that the agent is given up, or owed something
 
 	mu     sync.Mutex
-	missed time.Time     // since when the agent is away; zero while it is there
+	missed time.Time     // since when the agent is unreachable; zero while it is there
 	gone   bool          // it is given up
 	hangs  bool          // it was given up for it did not answer
 	back   chan struct{} // not nil while it is told what it is owed; closed afterwards
@@ -85,9 +85,9 @@ func New(cfg Config) *Relay {
 	}}}
 }
 
-// errAway says that the agent has not got the call, or has ended before it answered:
+// errUnreachable says that the agent has not got the call, or has ended before it answered:
 // calls are safe to repeat.
-type errAway struct{ error }
+type errUnreachable struct{ error }
 
 // ServeHTTP answers one call of the Engine.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -110,12 +110,12 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.owe(req.URL.Path, body)
 		reply(w, http.StatusOK, cnm.Empty{})
 	default:
-		r.cfg.Log.WithError(err).WithField("call", req.URL.Path).Warn("the agent has not answered a call")
+		r.cfg.Log.WithError(err).WithField("call", req.URL.Path).Warn("the agent did not answer a call of the Docker Engine")
 		reply(w, http.StatusInternalServerError, failure("the Contiv agent on this host does not answer: see that netplugin runs, and try again"))
 	}
 }
 
-// pass calls the agent. While it is away the call is repeated, until it has been away for
+// pass calls the agent. While it is unreachable the call is repeated, until it has been unreachable for
 // as long as the Relay is patient.
 func (r *Relay) pass(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
 	tick := time.NewTicker(again)
@@ -125,7 +125,7 @@ func (r *Relay) pass(ctx context.Context, method, path string, body []byte) (sta
 			return 0, nil, err
 		}
 		status, answer, err = r.once(ctx, method, path, body)
-		var away errAway
+		var unreachable errUnreachable
 		switch {
 		case err == nil:
 			r.there()
@@ -133,10 +133,10 @@ func (r *Relay) pass(ctx context.Context, method, path string, body []byte) (sta
 		case errs.Is(err, errs.Timeout):
 			r.giveUp(true)
 			return 0, nil, err
-		case !errors.As(err, &away):
+		case !errors.As(err, &unreachable):
 			return 0, nil, err
 		}
-		if r.awayFor() >= r.cfg.Patience {
+		if r.unreachableFor() >= r.cfg.Patience {
 			r.giveUp(false)
 			return 0, nil, err
 		}
@@ -167,7 +167,7 @@ func (r *Relay) once(ctx context.Context, method, path string, body []byte) (int
 	if cause := context.Cause(ctx); cause != nil {
 		return 0, nil, cause
 	}
-	return 0, nil, errAway{fmt.Errorf("call the agent: %w", err)}
+	return 0, nil, errUnreachable{fmt.Errorf("call the agent: %w", err)}
 }
 
 // removes lists the calls after which there is less than before.

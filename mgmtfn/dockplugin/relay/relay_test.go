@@ -84,15 +84,15 @@ func TestWaitsForAnAgentThatComes(t *testing.T) {
 		_, body := call(r, "/NetworkDriver.CreateEndpoint", `{}`)
 		answered <- body
 	}()
-	for r.awaySince().IsZero() { // until the call has found nobody
+	for r.unreachableSince().IsZero() { // until the call has found nobody
 		time.Sleep(time.Millisecond)
 	}
 	defer agentAt(t, socket)()
 	if body := <-answered; !strings.HasPrefix(body, "POST ") {
 		t.Errorf("answered %s, want the agent's answer", body)
 	}
-	if !r.awaySince().IsZero() {
-		t.Error("the agent is still taken to be away")
+	if !r.unreachableSince().IsZero() {
+		t.Error("the agent is still taken to be unreachable")
 	}
 }
 
@@ -199,7 +199,7 @@ func TestRepeatsACallThatBroke(t *testing.T) {
 	}
 }
 
-// TestCallersThatLeaveGiveNobodyUp: an agent that was away while callers had no patience is
+// TestCallersThatLeaveGiveNobodyUp: an agent that was unreachable while callers had no patience is
 // believed when it is back, without anybody having waited for it.
 func TestCallersThatLeaveGiveNobodyUp(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "agent.sock")
@@ -210,7 +210,7 @@ func TestCallersThatLeaveGiveNobodyUp(t *testing.T) {
 		defer close(left)
 		r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/NetworkDriver.Join", nil).WithContext(ctx))
 	}()
-	for r.awaySince().IsZero() {
+	for r.unreachableSince().IsZero() {
 		time.Sleep(time.Millisecond)
 	}
 	cancel()

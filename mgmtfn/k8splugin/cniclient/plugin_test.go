@@ -207,7 +207,7 @@ func TestDelNeedsNeitherNamespaceNorArgs(t *testing.T) {
 	}
 }
 
-// A pod must not be kept from ending because the agent is away, or cannot do it now.
+// A pod must not be kept from ending because the agent is down, or cannot do it now.
 func TestDelLeavesANote(t *testing.T) {
 	a := newAgent(t)
 	dir := cni.NotesDir(a.socket)
@@ -215,25 +215,25 @@ func TestDelLeavesANote(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		reply any
-		away  bool
+		down  bool
 		fails bool
 	}{
 		{name: "done", reply: cniapi.PodReply{EndpointID: "c1"}},
 		{name: "refused", reply: cniapi.PodReply{Result: 1, ErrCode: cni.CodeInvalidEnv}, fails: true},
 		{name: "later", reply: later},
-		{name: "away", away: true},
+		{name: "down", down: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a.status, a.reply = http.StatusOK, c.reply
 			args := a.args("1.0.0", "")
-			if c.away {
+			if c.down {
 				args.StdinData = bytes.ReplaceAll(args.StdinData, []byte(a.socket), []byte(a.socket+"-of-nobody"))
 			}
 			if err := (&Plugin{Stdout: &bytes.Buffer{}}).Del(args); (err != nil) != c.fails {
 				t.Errorf("error %v, expected one: %v", err, c.fails)
 			}
 			was, err := cni.Note{ContainerID: "c1", IfName: "eth0"}.Drop(dir)
-			if expected := c.away || c.name == "later"; was != expected || err != nil {
+			if expected := c.down || c.name == "later"; was != expected || err != nil {
 				t.Errorf("a note: %v, %v; expected %v", was, err, expected)
 			}
 		})

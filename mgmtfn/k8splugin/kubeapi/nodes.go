@@ -68,7 +68,7 @@ func nodesOf(source cache.ListerWatcher, get func(context.Context, string) error
 		return nil, fmt.Errorf("informer: %w", err)
 	}
 	if err := n.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		log.WithError(err).Warn("the API server does not tell of Nodes; asking again")
+		log.WithError(err).Warn("cannot watch the Nodes of the API server; retrying")
 	}); err != nil {
 		return nil, fmt.Errorf("informer: %w", err)
 	}
@@ -121,7 +121,7 @@ func (n *Nodes) Gone(ctx context.Context, name string) bool {
 	}
 	err := n.get(ctx, name)
 	if err != nil && !apierrors.IsNotFound(err) {
-		n.log.WithError(err).WithField("node", name).Warn("the API server does not say whether there is a Node")
+		n.log.WithError(err).WithField("node", name).Warn("cannot ask the API server whether a Node exists")
 	}
 	return apierrors.IsNotFound(err)
 }

@@ -67,7 +67,7 @@ func Run(ctx context.Context, c Config) error {
 			return fmt.Errorf("write the CNI configuration: %w", err)
 		}
 	}
-	c.Log.WithFields(logrus.Fields{"configuration": c.ConfDir, "plugin": c.BinDir}).Info("the container runtime can attach containers")
+	c.Log.WithFields(logrus.Fields{"configuration": c.ConfDir, "plugin": c.BinDir}).Info("CNI plugin and configuration installed")
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (c Config) content(ctx context.Context) ([]byte, error) {
 	}
 	newest, err := speaksNewest(ctx, c.PluginDir, chained)
 	if err != nil {
-		c.Log.WithError(err).Warnf("pods cannot be attached before there is a working %s in %s", chained, c.PluginDir)
+		c.Log.WithError(err).Warnf("cannot attach pods: there is no working CNI plugin %s in %s", chained, c.PluginDir)
 	}
 	return conflist(c.Socket, newest)
 }

@@ -4,7 +4,7 @@
 // has them, and from the endpoints and networks of Contiv: translate is that function.
 // A Watcher keeps lists of the objects, and declares anew what a change may concern. A
 // Service that the API server no longer has is found by comparing, however long the
-// agent has been away from it.
+// agent could not reach it.
 //
 // Containers of every tenant reach the address of a Service, but of the pods behind it
 // those of their own tenant only; what is behind it on hosts, everybody reaches. Node

@@ -11,7 +11,7 @@ import (
 	"github.com/contiv/netplugin/drivers/nodeproxy"
 )
 
-// NodeProxy is what Services are declared to as this node leads to them.
+// NodeProxy is what Services are declared to as this node load-balances them.
 type NodeProxy interface {
 	Set(nodeproxy.Service)
 	Remove(id string)
@@ -37,31 +37,31 @@ func onNode(s *corev1.Service, all []*discoveryv1.EndpointSlice, env surrounding
 			continue
 		}
 		found := reachable(candidates(p.Name, proto, all, env), env)
-		every, local := ways(found, proto, env)
+		every, local := backends(found, proto, env)
 		for _, c := range found {
 			if c.Local && c.ready {
 				healthy[c.who] = true
 			}
 		}
 		for _, f := range fronts {
-			seat := nodeproxy.Frontend{Name: p.Name, Proto: proto, Addr: netip.AddrPortFrom(f.addr, uint16(p.Port)), Sources: f.sources}
+			frontend := nodeproxy.Frontend{Name: p.Name, Proto: proto, Addr: netip.AddrPortFrom(f.addr, uint16(p.Port)), Sources: f.sources}
 			if f.addr.IsUnspecified() {
 				if p.NodePort == 0 {
 					continue
 				}
-				seat.Addr = netip.AddrPortFrom(f.addr, uint16(p.NodePort))
+				frontend.Addr = netip.AddrPortFrom(f.addr, uint16(p.NodePort))
 			}
 			here, anywhere := local.of(f.addr), every.of(f.addr)
-			cluster, node := nodeproxy.Way{Providers: anywhere}, nodeproxy.Way{Providers: here, Silent: len(anywhere) > 0}
-			seat.Inside, seat.Outside = cluster, cluster
+			cluster, node := nodeproxy.BackendSet{Providers: anywhere}, nodeproxy.BackendSet{Providers: here, Silent: len(anywhere) > 0}
+			frontend.Inside, frontend.Outside = cluster, cluster
 			switch {
 			case f.external && localOutside:
-				seat.Outside = node
+				frontend.Outside = node
 			case !f.external && localInside:
-				seat.Inside, seat.Outside = node, node
+				frontend.Inside, frontend.Outside = node, node
 			}
-			seat.Keeps = every.keeps(f.addr)
-			out.Frontends = append(out.Frontends, seat)
+			frontend.Keeps = every.keeps(f.addr)
+			out.Frontends = append(out.Frontends, frontend)
 		}
 	}
 	if localOutside && s.Spec.HealthCheckNodePort > 0 {
@@ -132,8 +132,8 @@ func reachable(found []candidate, env surroundings) []candidate {
 // providers are those of both families.
 type providers struct{ addrs, kept []netip.AddrPort }
 
-// ways says who takes connections: wherever they are, and on this node.
-func ways(found []candidate, proto uint8, env surroundings) (every, local providers) {
+// backends says who takes connections: wherever they are, and on this node.
+func backends(found []candidate, proto uint8, env surroundings) (every, local providers) {
 	var mine []candidate
 	for _, c := range found {
 		if c.Local {

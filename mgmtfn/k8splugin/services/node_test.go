@@ -12,13 +12,13 @@ import (
 	"github.com/contiv/netplugin/drivers/nodeproxy"
 )
 
-// nodeText prints what a Service is to a node, a seat a line:
+// nodeText prints what a Service is to a node, a frontend a line:
 // address protocol inside / outside [only sources] [keeps more].
 func nodeText(s nodeproxy.Service, ok bool) string {
 	if !ok {
 		return "nothing\n"
 	}
-	way := func(w nodeproxy.Way) string {
+	backends := func(w nodeproxy.BackendSet) string {
 		var all []string
 		for _, p := range w.Providers {
 			all = append(all, p.String())
@@ -35,16 +35,16 @@ func nodeText(s nodeproxy.Service, ok bool) string {
 	if s.Affinity > 0 || s.HealthPort > 0 {
 		fmt.Fprintf(&b, "affinity %s, health port %d: %d\n", s.Affinity, s.HealthPort, s.Healthy)
 	}
-	for _, seat := range s.Frontends {
-		fmt.Fprintf(&b, "%s %d %s", seat.Addr, seat.Proto, way(seat.Inside))
-		if out := way(seat.Outside); out != way(seat.Inside) {
+	for _, frontend := range s.Frontends {
+		fmt.Fprintf(&b, "%s %d %s", frontend.Addr, frontend.Proto, backends(frontend.Inside))
+		if out := backends(frontend.Outside); out != backends(frontend.Inside) {
 			fmt.Fprintf(&b, " / %s", out)
 		}
-		if seat.Sources != nil {
-			fmt.Fprintf(&b, " only %v", seat.Sources)
+		if frontend.Sources != nil {
+			fmt.Fprintf(&b, " only %v", frontend.Sources)
 		}
-		if fmt.Sprint(seat.Keeps) != fmt.Sprint(seat.Inside.Providers) {
-			fmt.Fprintf(&b, " keeps %v", seat.Keeps)
+		if fmt.Sprint(frontend.Keeps) != fmt.Sprint(frontend.Inside.Providers) {
+			fmt.Fprintf(&b, " keeps %v", frontend.Keeps)
 		}
 		b.WriteString("\n")
 	}

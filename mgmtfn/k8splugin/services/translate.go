@@ -59,7 +59,7 @@ func translate(s *corev1.Service, slices []*discoveryv1.EndpointSlice, env surro
 // ids are those that translate may give a Service's declarations.
 func ids(key string) []string { return []string{key, key + externalSuffix} }
 
-// ours reports whether a Service is one to be led to its pods.
+// ours reports whether a Service is one to be load-balanced here.
 func ours(s *corev1.Service) bool {
 	return s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone && !others(s.Labels)
 }
@@ -163,7 +163,7 @@ type candidate struct {
 	drivers.ServiceProvider
 	ready, leaving bool // leaving: terminating, but still serving
 	hints          *discoveryv1.EndpointHints
-	away           bool   // another one is nearer
+	farther        bool   // another one is nearer
 	who            string // has this address, and perhaps another one
 }
 
@@ -225,8 +225,8 @@ func asCandidate(ep discoveryv1.Endpoint, port uint16, env surroundings) (c cand
 	return c, true // else somewhere outside
 }
 
-// prefer marks what hints lead away from, if every endpoint that is ready has a hint
-// and one of them leads here. Nodes are nearer than zones.
+// prefer marks the endpoints that hints advise against, if every endpoint that is ready has a hint
+// and one of them advises this node. Nodes are nearer than zones.
 func prefer(all []candidate, env surroundings) {
 	toNode := func(h *discoveryv1.EndpointHints) (has, here bool) {
 		return len(h.ForNodes) > 0, slices.ContainsFunc(h.ForNodes, func(n discoveryv1.ForNode) bool { return n.Name == env.node })
@@ -252,7 +252,7 @@ func prefer(all []candidate, env surroundings) {
 		for i, c := range all {
 			if c.ready {
 				_, here := hint(c.hints)
-				all[i].away = !here
+				all[i].farther = !here
 			}
 		}
 		return
@@ -280,7 +280,7 @@ func choose(all []candidate, proto uint8) []drivers.ServiceProvider {
 		p := c.ServiceProvider
 		switch {
 		case c.ready:
-			p.Draining = c.away
+			p.Draining = c.farther
 		case c.leaving:
 			p.Draining = ready[""] || ready[c.Tenant] || c.Tenant == "" && anywhere
 		case proto == unix.IPPROTO_UDP:

@@ -275,9 +275,9 @@ func TestTranslate(t *testing.T) {
 func TestChoice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) candidate {
-			c := candidate{ready: rapid.Bool().Draw(t, "ready"), away: rapid.Bool().Draw(t, "away")}
+			c := candidate{ready: rapid.Bool().Draw(t, "ready"), farther: rapid.Bool().Draw(t, "farther")}
 			c.leaving = !c.ready && rapid.Bool().Draw(t, "leaving")
-			c.away = c.away && c.ready
+			c.farther = c.farther && c.ready
 			c.Addr = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, rapid.Byte().Draw(t, "addr")}), 80)
 			return c
 		}), 0, 8).Draw(t, "candidates")
@@ -288,7 +288,7 @@ func TestChoice(t *testing.T) {
 		}
 		near, takes := false, false
 		for _, c := range all {
-			near = near || c.ready && !c.away
+			near = near || c.ready && !c.farther
 		}
 		for _, p := range got {
 			takes = takes || !p.Draining

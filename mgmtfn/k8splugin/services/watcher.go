@@ -27,7 +27,7 @@ type Config struct {
 	// Lists of the API server.
 	Services, EndpointSlices, Nodes cache.ListerWatcher
 	Driver                          drivers.Driver
-	Node                            NodeProxy // nil: somebody else leads the node to Services
+	Node                            NodeProxy // nil: another program load-balances Services on the node
 	Log                             logrus.FieldLogger
 }
 
@@ -90,7 +90,7 @@ func (w *Watcher) listen(informer cache.SharedIndexInformer, mark func(runtime.O
 		return fmt.Errorf("informer: %w", err)
 	}
 	if err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		w.cfg.Log.WithError(err).Warn("the API server does not tell of changes; asking again")
+		w.cfg.Log.WithError(err).Warn("cannot watch the API server; retrying")
 	}); err != nil {
 		return fmt.Errorf("informer: %w", err)
 	}
@@ -193,7 +193,7 @@ func (w *Watcher) wake() {
 	}
 }
 
-// Run works until ctx ends. What is declared stays. The API server may be away, at the
+// Run works until ctx ends. What is declared stays. The API server may be unreachable, at the
 // start as well: the services of before then stay as they are. So they do until Apply has
 // told whose the pods' addresses are.
 func (w *Watcher) Run(ctx context.Context) error {
@@ -218,7 +218,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		if w.cfg.Node != nil {
 			w.cfg.Node.Release()
 		}
-		w.cfg.Log.WithField("services", len(w.services.GetStore().ListKeys())).Info("services of Kubernetes declared")
+		w.cfg.Log.WithField("services", len(w.services.GetStore().ListKeys())).Info("Kubernetes Services synced")
 		for {
 			select {
 			case <-ctx.Done():

@@ -16,10 +16,10 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Belongings are what the host has by one of its links: the link's addresses and the
-// routes over it. They can be noted, and be moved to another link and back.
-type Belongings struct {
-	Link    string        `json:"link"` // whose they are: its name
+// LinkConfig is the host's configuration of one of its links: the link's addresses and the
+// routes over it. It can be stored, and be moved to another link and back.
+type LinkConfig struct {
+	Link    string        `json:"link"` // its name
 	MAC     string        `json:"mac"`
 	MTU     int           `json:"mtu"`
 	Promisc bool          `json:"promisc,omitempty"`
@@ -56,11 +56,11 @@ type LinkRoute struct {
 // addrFlags are those that are a setting, not a state.
 const addrFlags = unix.IFA_F_NODAD | unix.IFA_F_NOPREFIXROUTE | unix.IFA_F_MANAGETEMPADDR
 
-// ReadBelongings reads what the host has by a link. Link-local addresses, which every
-// link makes for itself, are not among it.
-func ReadBelongings(link netlink.Link) (Belongings, error) {
+// ReadLinkConfig reads the configuration of a link, without link-local addresses, which every
+// link makes for itself.
+func ReadLinkConfig(link netlink.Link) (LinkConfig, error) {
 	a := link.Attrs()
-	b := Belongings{Link: a.Name, MAC: a.HardwareAddr.String(), MTU: a.MTU, NoARP: a.RawFlags&unix.IFF_NOARP != 0}
+	b := LinkConfig{Link: a.Name, MAC: a.HardwareAddr.String(), MTU: a.MTU, NoARP: a.RawFlags&unix.IFF_NOARP != 0}
 	b.Promisc = a.RawFlags&unix.IFF_PROMISC != 0
 	b.NoIPv6, _ = read("net/ipv6/conf/" + a.Name + "/disable_ipv6")
 	addrs, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
@@ -126,12 +126,12 @@ func linkRoute(r netlink.Route, family int) (LinkRoute, bool) {
 	return l, true
 }
 
-// Empty reports that the host has nothing by the link.
-func (b Belongings) Empty() bool { return len(b.Addrs) == 0 && len(b.Routes) == 0 }
+// Empty reports that the link has neither addresses nor routes.
+func (b LinkConfig) Empty() bool { return len(b.Addrs) == 0 && len(b.Routes) == 0 }
 
-// With is b and what else other has, of which there is one for each address, and for
+// With is b with what other has in addition, of which there is one for each address, and for
 // each destination by table and metric.
-func (b Belongings) With(other Belongings) Belongings {
+func (b LinkConfig) With(other LinkConfig) LinkConfig {
 	b.Addrs, b.Routes = slices.Clone(b.Addrs), slices.Clone(b.Routes)
 	for _, a := range other.Addrs {
 		if !slices.ContainsFunc(b.Addrs, func(x LinkAddress) bool { return x.Prefix == a.Prefix }) {
@@ -149,19 +149,19 @@ func (b Belongings) With(other Belongings) Belongings {
 	return b
 }
 
-// Move sees that the host has the belongings by one link and not by another; either way
-// it may be so already. An address is never on neither of the two.
-func (b Belongings) Move(from, to netlink.Link) error {
+// Move moves the configuration from one link to another; part of it may be there already. An
+// address is always on one of the two.
+func (b LinkConfig) Move(from, to netlink.Link) error {
 	if err := netlink.LinkSetUp(to); err != nil {
 		return fmt.Errorf("set %s up: %w", to.Attrs().Name, err)
 	}
-	have, err := ReadBelongings(to)
+	have, err := ReadLinkConfig(to)
 	if err != nil {
 		return err
 	}
-	var old Belongings
+	var old LinkConfig
 	if from != nil {
-		if old, err = ReadBelongings(from); err != nil {
+		if old, err = ReadLinkConfig(from); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func (b Belongings) Move(from, to netlink.Link) error {
 		}
 	}
 	if from != nil { // some routes went with the addresses
-		if old, err = ReadBelongings(from); err != nil {
+		if old, err = ReadLinkConfig(from); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (b Belongings) Move(from, to netlink.Link) error {
 	return nil
 }
 
-func holds(b Belongings, p netip.Prefix) bool {
+func holds(b LinkConfig, p netip.Prefix) bool {
 	return slices.ContainsFunc(b.Addrs, func(a LinkAddress) bool { return a.Prefix == p })
 }
 
@@ -245,7 +245,7 @@ func (r LinkRoute) over(link netlink.Link) *netlink.Route {
 // Mute keeps the host from hearing anything by a link that a userspace switch listens
 // on, too: the switch hands the frames to the host by another link of the same hardware
 // address. Unmute undoes it.
-func (b Belongings) Mute(link netlink.Link) error {
+func (b LinkConfig) Mute(link netlink.Link) error {
 	mac, err := net.ParseMAC(b.MAC)
 	if err != nil {
 		return err
@@ -255,8 +255,8 @@ func (b Belongings) Mute(link netlink.Link) error {
 	return b.voice(link, other, true, "1")
 }
 
-// Unmute gives a link its voice back, as it was noted.
-func (b Belongings) Unmute(link netlink.Link) error {
+// Unmute undoes Mute: the link gets back what was stored.
+func (b LinkConfig) Unmute(link netlink.Link) error {
 	mac, err := net.ParseMAC(b.MAC)
 	if err != nil {
 		return err
@@ -269,7 +269,7 @@ func (b Belongings) Unmute(link netlink.Link) error {
 	return b.voice(link, mac, b.NoARP, b.NoIPv6)
 }
 
-func (b Belongings) voice(link netlink.Link, mac net.HardwareAddr, noARP bool, noIPv6 string) error {
+func (b LinkConfig) voice(link netlink.Link, mac net.HardwareAddr, noARP bool, noIPv6 string) error {
 	name := link.Attrs().Name
 	if !slices.Equal(link.Attrs().HardwareAddr, mac) {
 		err := netlink.LinkSetHardwareAddr(link, mac)
