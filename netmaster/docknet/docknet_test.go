@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -183,8 +184,11 @@ func TestSharedWithoutEngine(t *testing.T) {
 }
 
 // TestHosts: a request waits for agents, but not for ever.
-func TestHosts(t *testing.T) {
+func TestHosts(t *testing.T) { synctest.Test(t, testHosts) }
+
+func testHosts(t *testing.T) {
 	store := memory.New()
+	defer store.Close()
 	put := func(key string, v any) {
 		t.Helper()
 		value, err := json.Marshal(v)
@@ -195,34 +199,59 @@ func TestHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := state.NetworkRef{Tenant: "default", Network: "net1"}
-	patient := docknet.Hosts{Store: store, Patience: time.Hour}
-	if err := patient.Settle(t.Context(), p); err != nil { // nobody to wait for
-		t.Fatal(err)
+	const patience = time.Hour
+	hosts := docknet.Hosts{Store: store, Patience: patience}
+	network := func(name string) state.NetworkRef { return state.NetworkRef{Tenant: "default", Network: name} }
+	// settle starts to wait; the function it returns tells whether that is over, and how long it took.
+	settle := func(name string) func() (bool, time.Duration) {
+		start, done := time.Now(), make(chan error, 1)
+		go func() { done <- hosts.Settle(t.Context(), network(name)) }()
+		return func() (bool, time.Duration) {
+			t.Helper()
+			synctest.Wait()
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Errorf("network %s: %v", name, err)
+				}
+				return true, time.Since(start)
+			default:
+				return false, time.Since(start)
+			}
+		}
+	}
+	if over, _ := settle("net1")(); !over {
+		t.Error("Settle waits although no host is registered")
 	}
 	for _, h := range []string{"host1", "host2"} {
 		put(state.ServiceRoot+"netplugin/"+h+":9002", objdb.ServiceInfo{ServiceName: "netplugin", Hostname: h})
 	}
-	done := make(chan error, 1)
-	go func() { done <- patient.Settle(t.Context(), p) }()
-	put(records.HostRoot+"host1/x", records.NewRecord(p, dockerd.Network{ID: "x"}))
-	put(records.HostRoot+"host2/other", records.NewRecord(state.NetworkRef{Tenant: "default", Network: "net2"}, dockerd.Network{ID: "other"}))
-	put(records.HostRoot+"host2/y", records.NewRecord(p, dockerd.Network{ID: "y"}))
-	if err := <-done; err != nil {
-		t.Error(err)
+
+	settled := settle("net1")
+	put(records.HostRoot+"host1/x", records.NewRecord(network("net1"), dockerd.Network{ID: "x"}))
+	put(records.HostRoot+"host2/other", records.NewRecord(network("net2"), dockerd.Network{ID: "other"}))
+	if over, _ := settled(); over {
+		t.Error("Settle did not wait for the docker network of host2")
 	}
+	put(records.HostRoot+"host2/y", records.NewRecord(network("net1"), dockerd.Network{ID: "y"}))
+	if over, took := settled(); !over || took != 0 {
+		t.Errorf("Settle waits although both hosts have the docker network: %t after %s", over, took)
+	}
+
 	put(records.HostRoot+"host1/"+records.NoEngine, struct{}{})
-	if err := patient.Settle(t.Context(), p); err != nil {
-		t.Errorf("a host that has lost its Engine: %v", err)
+	put(records.HostRoot+"host2/z", records.NewRecord(network("net3"), dockerd.Network{ID: "z"}))
+	if over, _ := settle("net3")(); !over {
+		t.Error("Settle waits for a host without an Engine")
 	}
-	p3 := state.NetworkRef{Tenant: "default", Network: "net3"}
-	put(records.HostRoot+"host2/z", records.NewRecord(p3, dockerd.Network{ID: "z"}))
-	if err := patient.Settle(t.Context(), p3); err != nil { // host1 is not waited for
-		t.Errorf("a host without an Engine: %v", err)
+
+	slow := settle("net4")
+	time.Sleep(patience - time.Second)
+	if over, _ := slow(); over {
+		t.Error("Settle gave up early")
 	}
-	hurried := docknet.Hosts{Store: store, Patience: time.Millisecond}
-	if err := hurried.Settle(t.Context(), state.NetworkRef{Tenant: "default", Network: "net4"}); err != nil {
-		t.Errorf("agents that do not come: %v", err)
+	time.Sleep(time.Second)
+	if over, took := slow(); !over || took != patience {
+		t.Errorf("Settle waits for agents that do not answer: %t after %s, expected an end after %s", over, took, patience)
 	}
 }
 
