@@ -1,4 +1,5 @@
-// Package dockplugin connects a Docker Engine to Contiv. It has three parts.
+// Package dockplugin connects a Docker Engine to Contiv. The life of an endpoint is that of
+// mgmtfn/endpoint; this adds docker networks, address pools and swarms, in these parts.
 //
 // The Server answers the Engine's calls on a unix socket: as a network driver and as an
 // IPAM driver. A call never calls back into the Engine, which holds locks meanwhile; it

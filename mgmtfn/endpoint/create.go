@@ -79,7 +79,11 @@ func (m *Manager) Create(ctx context.Context, s Spec) (Created, error) {
 	if ctx.Err() != nil && refused != nil {
 		err = failed(RecordPart, refused) // both ran out of time: netmaster is what was waited for
 	}
-	m.Undo(ctx, s.Network, s.Name)
+	e := At(s.Network, s.Name)
+	if c.Record.HomingHost != "" && c.Record.HomingHost != m.cfg.HostLabel {
+		e.Network = state.NetworkRef{} // the record is another host's: only the port is ours
+	}
+	m.undo(ctx, e)
 	return Created{}, err
 }
 
@@ -115,9 +119,12 @@ func (m *Manager) attach(ctx context.Context, s Spec) (drivers.Port, error) {
 // takes its own time; when the caller's is over, netmaster, which may be why, is told in
 // the background.
 func (m *Manager) Undo(caller context.Context, ref state.NetworkRef, name string) {
+	m.undo(caller, At(ref, name))
+}
+
+func (m *Manager) undo(caller context.Context, e Endpoint) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), undoWithin)
 	defer cancel()
-	e := At(ref, name)
 	if err := m.remove(ctx, e, caller.Err() == nil); err != nil {
 		m.cfg.Log.WithError(err).WithField("endpoint", e.ID).Warn("cannot undo the creation of an endpoint that failed; it is removed later")
 	}

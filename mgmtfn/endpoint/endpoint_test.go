@@ -78,6 +78,21 @@ func TestNothingIsLeftOfAFailure(t *testing.T) {
 	}
 }
 
+// TestEndpointOfAnotherHost: who is refused because another host has the endpoint does not
+// delete it there.
+func TestEndpointOfAnotherHost(t *testing.T) {
+	ref := state.NetworkRef{Tenant: "blue", Network: "net1"}
+	c := newCluster(ref)
+	c.homes["net1.blue-c1"] = "host2"
+	m := c.manager(t)
+	if _, err := m.Create(t.Context(), spec(ref, "c1")); !errs.Is(err, errs.Exists) {
+		t.Fatalf("%v, want an error of kind exists", err)
+	}
+	if want := []string{"create blue net1 c1"}; !slices.Equal(c.asked, want) || m.Queued() != 0 || c.left() != nothing {
+		t.Errorf("netmaster was asked %q, %d deletions queued, left %s; want only to create", c.asked, m.Queued(), c.left())
+	}
+}
+
 // TestCallerWhoseTimeIsOver: netmaster, for which it has waited, is told in the background,
 // and it is netmaster that the error speaks of.
 func TestCallerWhoseTimeIsOver(t *testing.T) {

@@ -20,7 +20,7 @@ func (m *Manager) remove(ctx context.Context, e Endpoint, tell bool) error {
 	}
 	m.cfg.PortsChanged()
 	if e.Network.Network == "" {
-		return nil // the network is gone, and netmaster removes none that has endpoints
+		return nil // there is no record: netmaster removes no network that has endpoints
 	}
 	req := masterapi.DeleteEndpointRequest{TenantName: e.Network.Tenant, NetworkName: e.Network.Network, ServiceName: e.Network.Group, EndpointID: e.Name}
 	if !tell {

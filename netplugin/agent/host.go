@@ -12,6 +12,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 func (a *Agent) kickHost() {
@@ -51,25 +52,24 @@ func (a *Agent) hostRecord() state.Host {
 // agent goes: the host's containers remain reachable.
 func (a *Agent) publishHost(ctx context.Context) error {
 	key := state.HostRoot + a.cfg.HostLabel
+	again := retry.New(time.Second, 5*time.Second)
 	for {
 		value, err := json.Marshal(a.hostRecord())
 		if err != nil {
 			return err
 		}
-		wait := time.Duration(-1)
+		var due <-chan time.Time
 		if err := putIfDifferent(ctx, a.cfg.Store, key, value); err != nil && ctx.Err() == nil {
 			a.cfg.Log.WithError(err).Warn("cannot publish this host; retrying")
-			wait = time.Second
-		}
-		var retry <-chan time.Time
-		if wait > 0 {
-			retry = time.After(wait)
+			due = time.After(again.Next())
+		} else {
+			again.Reset()
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-a.hostKick:
-		case <-retry:
+		case <-due:
 		}
 	}
 }
