@@ -15,7 +15,7 @@ type Global struct {
 
 // Network is a network with everything resolved that the driver needs.
 type Network struct {
-	ofnet.Network // ID is <network>.<tenant>; VRF and Meant are the driver's own
+	ofnet.Network // ID is <network>.<tenant>; VRF and OwnsAddresses are the driver's own
 
 	Tenant string
 	Name   string

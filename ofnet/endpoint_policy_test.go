@@ -40,8 +40,8 @@ func TestMaskedPorts(t *testing.T) {
 	})
 }
 
-// guardedBridges are modes with four endpoints here and four elsewhere.
-func guardedBridges(t testing.TB) map[string]*policyBridge {
+// endpointPolicyBridges are modes with four endpoints here and four elsewhere.
+func endpointPolicyBridges(t testing.TB) map[string]*policyBridge {
 	bridges := policyBridges(t)
 	bridges["vlrouter"] = &policyBridge{network: vlNet1, endpoints: bridges["vlan"].endpoints}
 	for mode, b := range bridges {
@@ -135,7 +135,7 @@ func sctp(rng *rand.Rand, p probe, packet string) (probe, string) {
 // whatever the rules of the VRF say, in every mode and for every protocol.
 func TestEndpointPoliciesAgreeWithReferenceModel(t *testing.T) {
 	sw := ovstest.Start(t)
-	for mode, b := range guardedBridges(t) {
+	for mode, b := range endpointPolicyBridges(t) {
 		t.Run(mode, func(t *testing.T) {
 			s := b.start(t, sw, mode)
 			passes := tableGoto(b.p, b.p.first(stageReply))
@@ -198,7 +198,7 @@ func (b *policyBridge) packetIn(rng *rand.Rand, mode string) (probe, string) {
 func TestEndpointPoliciesAndConnections(t *testing.T) {
 	sw := ovstest.Start(t)
 	for _, mode := range []string{"vrouter", "vxlan"} {
-		b := guardedBridges(t)[mode]
+		b := endpointPolicyBridges(t)[mode]
 		t.Run(mode, func(t *testing.T) {
 			s := b.start(t, sw, mode)
 			client, server := b.endpoints[1], b.endpoints[2]
@@ -245,7 +245,7 @@ func TestEndpointPoliciesAndConnections(t *testing.T) {
 // answer who may not ask.
 func TestEndpointPoliciesAndTheHost(t *testing.T) {
 	sw := ovstest.Start(t)
-	b := guardedBridges(t)["vrouter"]
+	b := endpointPolicyBridges(t)["vrouter"]
 	b.p = newPipeline(t, Settings{
 		Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, EndpointPolicies: true, DNS: DNSSettings{Rate: 1000},
 	})
@@ -284,7 +284,7 @@ func TestEndpointPoliciesAndTheHost(t *testing.T) {
 
 // Peers and ports add up and do not multiply.
 func TestPolicyRuleSetSize(t *testing.T) {
-	p := guardedBridges(t)["vrouter"].p
+	p := endpointPolicyBridges(t)["vrouter"].p
 	var a Allow
 	for i := range 1000 {
 		a.Peers = append(a.Peers, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}), 32))
@@ -297,9 +297,9 @@ func TestPolicyRuleSetSize(t *testing.T) {
 	}
 }
 
-// guardedFlows are those of a bridge with sets of all kinds.
-func guardedFlows(t *testing.T) map[string]Program {
-	b := guardedBridges(t)["vlan"]
+// endpointPolicyFlows are those of a bridge with sets of all kinds.
+func endpointPolicyFlows(t *testing.T) map[string]Program {
+	b := endpointPolicyBridges(t)["vlan"]
 	flows := b.programs()
 	flows["vrf"] = b.p.Program(VRFPolicy{VRF: b.network.VRF, Generation: 5, EndpointPoliciesOnly: true})
 	flows["node"] = b.p.Program(OwnNode{Endpoints: b.endpoints[3:4], Addrs: []netip.Addr{addr("10.9.9.9"), addr("2001:db8::9")}})

@@ -110,7 +110,7 @@ func (f hostAccess) base(p *Pipeline) []row {
 	if !f.world {
 		return rows
 	}
-	rows = append(rows, f.farFixed(p)...)
+	rows = append(rows, f.snatBase(p)...)
 	rows = append(rows, row{tableHostNew, prioMiss, of.NewMatch(), goTo(p.to(tableHostEmit))})
 	rows = append(rows, row{tableHop, prioSpecific, of.NewMatch().With(regOrigin.is(originHost)), goTo(p.to(tableDeliver))})
 	for _, s := range append([]netip.Prefix{p.set.Host.Subnet4, p.set.Host.Subnet6}, notRouted...) {
@@ -135,7 +135,7 @@ func (p *Pipeline) hostCheck(containers of.Match) []row {
 // network keeps what is meant for an address of the tenant's own networks that nobody
 // has from leaving the overlay.
 func (f hostAccess) network(p *Pipeline, n Network) []row {
-	rows := f.farNetwork(p, n)
+	rows := f.snatNetwork(p, n)
 	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
 		if !s.IsValid() {
 			continue
@@ -194,8 +194,8 @@ func (f hostAccess) endpoint(p *Pipeline, e Endpoint) []row {
 	if !e.Local() {
 		return nil
 	}
-	rows := f.family(p, e, e.IPv4, e.Private4, p.set.Host.Addr4, e.Direct4)
-	return append(rows, f.family(p, e, e.IPv6, e.Private6, p.set.Host.Addr6, e.Direct6)...)
+	rows := f.family(p, e, e.IPv4, e.Private4, p.set.Host.Addr4, e.OwnsIPv4)
+	return append(rows, f.family(p, e, e.IPv6, e.Private6, p.set.Host.Addr6, e.OwnsIPv6)...)
 }
 
 // family gives the rows of one of an endpoint's addresses.

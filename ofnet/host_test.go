@@ -21,7 +21,7 @@ var testAccess = HostAccess{
 func known(e Endpoint, direct bool) Endpoint {
 	e.Private4 = addr(fmt.Sprintf("172.19.0.%d", e.Port))
 	e.Private6 = addr(fmt.Sprintf("fd63:6f6e:7469:ac13::%d", e.Port))
-	e.Direct4, e.Direct6 = direct, direct && e.IPv6.IsValid()
+	e.OwnsIPv4, e.OwnsIPv6 = direct, direct && e.IPv6.IsValid()
 	return e
 }
 

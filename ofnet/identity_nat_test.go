@@ -60,10 +60,10 @@ func TestNoIdentityNAT(t *testing.T) {
 			}
 		}
 		same := local1
-		same.Private4, same.Direct4 = same.IPv4, true
+		same.Private4, same.OwnsIPv4 = same.IPv4, true
 		check(mode, p.Program(same))
 	}
-	_, _, far := farFlows(t)
+	_, _, far := snatFlows(t)
 	for _, program := range far {
 		check("far", program)
 	}

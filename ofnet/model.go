@@ -52,9 +52,9 @@ type Network struct {
 	Subnet4  netip.Prefix
 	Subnet6  netip.Prefix
 	netspec.Settings
-	// Meant says that the host means this network by the addresses of its subnets, of
+	// OwnsAddresses says that the host means this network by the addresses of its subnets, of
 	// several tenants that may have the same ones.
-	Meant bool
+	OwnsAddresses bool
 }
 
 // Segment numbers the network inside one bridge: the VNI, or the VLAN.
@@ -81,8 +81,8 @@ type Endpoint struct {
 	// Private4 and Private6 stand for an endpoint of this host outside of its VRF,
 	// where its own address need not be the only one of its kind. Zero: nowhere.
 	Private4, Private6 netip.Addr
-	// Direct4 and Direct6 say that the host means this endpoint by that address.
-	Direct4, Direct6 bool
+	// OwnsIPv4 and OwnsIPv6 say that the host means this endpoint by that address.
+	OwnsIPv4, OwnsIPv6 bool
 	// VTEP is the tunnel address of the host of a remote endpoint.
 	VTEP netip.Addr
 }

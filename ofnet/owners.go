@@ -1,11 +1,12 @@
 package ofnet
 
-// featureNames name the features in the order of their numbers.
+// featureNames name the features by the numbers in cookies.
 var featureNames = map[uint8]string{
 	0: "miss", featureClassify: "classify", featureNeighbour: "neighbour", featureARP: "arp", featureND: "nd", featureRoute: "route",
 	featureSwitch: "switch", featureSource: "source", featurePolicy: "policy", featureDNS: "dns", featureUplink: "uplink",
-	featureExternal: "external", featureService: "service", featureReject: "reject", featureEndpointPolicy: "guard", featureTunnel: "tunnel", featureReach: "reach", featureFrame: "frame",
-	featureCountOut: "service", featureCountIn: "service", featureAffinity: "service",
+	featureExternal: "external", featureService: "service", featureReject: "reject", featureEndpointPolicy: "endpoint-policy", featureTunnel: "tunnel",
+	featureReach: "reach", featureFrame: "frame", featureHost: "host", featureFair: "fair",
+	featureCountOut: "service", featureCountIn: "service", featureAffinity: "service", featureMixed: "service",
 }
 
 // FeatureOf names the feature that a flow's cookie tells of; "miss" for the end of a

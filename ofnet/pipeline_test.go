@@ -104,7 +104,7 @@ func TestGoldenFlows(t *testing.T) {
 	names := DNSSettings{Rate: 1000, Port: testDNSPort}
 	rd := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, DNS: names})
 	vd := newPipeline(t, Settings{Encap: VLAN, Round: 1, DNS: names})
-	g := guardedBridges(t)["vrouter"].p
+	g := endpointPolicyBridges(t)["vrouter"].p
 	rh := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, Host: testAccess})
 	rated := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, ConnectionRate: 5000, NDByAgent: true})
 	open := newPipeline(t, Settings{Encap: VXLAN, TunnelPort: testTunnelPort, Round: 1, AllowSpoofing: true})
@@ -125,9 +125,9 @@ func TestGoldenFlows(t *testing.T) {
 		{"vrouter_endpoint_remote", r, r.Program(remote1)},
 		{"vrouter_endpoint_qos", r, r.Program(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46}))},
 		{"vlan_endpoint_rate_only", v, v.Program(limited(vl1, QoS{Rate: 1000}))},
-		{"guards_vrf", g, g.Program(VRFPolicy{VRF: 1, Generation: 0x1234567, EndpointPoliciesOnly: true})},
-		{"guards_guard", g, g.Program(EndpointPolicy{Endpoint: local1, In: 16, Out: 17})},
-		{"guards_allow", g, g.Program(PolicyRuleSet{ID: "web", Number: 16, Allows: []Allow{
+		{"endpoint_policy_vrf", g, g.Program(VRFPolicy{VRF: 1, Generation: 0x1234567, EndpointPoliciesOnly: true})},
+		{"endpoint_policy_endpoint", g, g.Program(EndpointPolicy{Endpoint: local1, In: 16, Out: 17})},
+		{"endpoint_policy_rule_set", g, g.Program(PolicyRuleSet{ID: "web", Number: 16, Allows: []Allow{
 			{},
 			{Peers: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}},
 			{Ports: []PortRange{{Proto: 6, Low: 80, High: 95}, {Proto: 132, High: 65535}}},
@@ -136,7 +136,7 @@ func TestGoldenFlows(t *testing.T) {
 				Ports: []PortRange{{Proto: 6, Low: 80, High: 82}, {Proto: 17, Low: 53, High: 53}},
 			},
 		}})},
-		{"guards_own_node", g, g.Program(OwnNode{Endpoints: []Endpoint{local2}, Addrs: []netip.Addr{addr("192.168.60.10"), addr("2001:db8:60::10")}})},
+		{"endpoint_policy_own_node", g, g.Program(OwnNode{Endpoints: []Endpoint{local2}, Addrs: []netip.Addr{addr("192.168.60.10"), addr("2001:db8:60::10")}})},
 		{"vlan_fixed", v, v.Program(Base{})},
 		{"vlan_network", v, v.Program(vlNet1)},
 		{"vlan_endpoint_local", v, v.Program(vl1)},

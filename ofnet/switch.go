@@ -69,9 +69,9 @@ type Switch struct {
 
 	mu       sync.Mutex
 	owners   map[string]Program
-	flows    *wishes[of.FlowKey, body]
-	groups   *wishes[uint32, of.Group]
-	meters   *wishes[uint32, of.Meter]
+	flows    *desiredSet[of.FlowKey, body]
+	groups   *desiredSet[uint32, of.Group]
+	meters   *desiredSet[uint32, of.Meter]
 	complete bool           // what has no owner may go
 	holds    holds          // except these
 	synced   bool           // the actual side is the bridge's content
@@ -98,8 +98,8 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 	}
 	s := &Switch{
 		counts: counts, cfg: cfg, kick: make(chan struct{}, 1),
-		owners: map[string]Program{}, holds: holds{}, flows: newWishes[of.FlowKey](sameBody),
-		groups: newWishes[uint32](same[of.Group]), meters: newWishes[uint32](same[of.Meter]),
+		owners: map[string]Program{}, holds: holds{}, flows: newDesiredSet[of.FlowKey](sameBody),
+		groups: newDesiredSet[uint32](same[of.Group]), meters: newDesiredSet[uint32](same[of.Meter]),
 	}
 	s.flows.hash = hashFlow
 	return s
@@ -291,7 +291,7 @@ func (s *Switch) settled(owner string) (bool, error) {
 	return true, nil
 }
 
-func allSettled[K comparable, V any](w *wishes[K, V], keys iter.Seq[K]) (bool, error) {
+func allSettled[K comparable, V any](w *desiredSet[K, V], keys iter.Seq[K]) (bool, error) {
 	for key := range keys {
 		if ok, err := w.settled(key); !ok {
 			return false, err

@@ -32,26 +32,26 @@ var (
 	heldEndpointPolicies = holdKind{feature: featureEndpointPolicy, firstGroup: 1} // no groups
 )
 
-// HoldRoutes keeps the routes and next hops that the bridge has and nobody wants yet,
-// until ReleaseRoutes. It must be called before Complete.
-func (s *Switch) HoldRoutes() { s.startHold(heldRoutes) }
+// HoldStaleRoutes keeps the routes and next hops that the bridge has and nobody wants yet,
+// until SweepStaleRoutes. It must be called before Complete.
+func (s *Switch) HoldStaleRoutes() { s.startHold(heldRoutes) }
 
-// ReleaseRoutes lets go of the routes that nobody has wanted since HoldRoutes.
-func (s *Switch) ReleaseRoutes() { s.endHold(heldRoutes) }
+// SweepStaleRoutes lets go of the routes that nobody has wanted since HoldStaleRoutes.
+func (s *Switch) SweepStaleRoutes() { s.endHold(heldRoutes) }
 
-// HoldServices keeps the services that the bridge has and nobody wants yet, until
-// ReleaseServices. It must be called before Complete.
-func (s *Switch) HoldServices() { s.startHold(heldServices) }
+// HoldStaleServices keeps the services that the bridge has and nobody wants yet, until
+// SweepStaleServices. It must be called before Complete.
+func (s *Switch) HoldStaleServices() { s.startHold(heldServices) }
 
-// ReleaseServices lets go of the services that nobody has wanted since HoldServices.
-func (s *Switch) ReleaseServices() { s.endHold(heldServices) }
+// SweepStaleServices lets go of the services that nobody has wanted since HoldStaleServices.
+func (s *Switch) SweepStaleServices() { s.endHold(heldServices) }
 
-// HoldEndpointPolicies keeps the guards that the bridge has and nobody wants yet, until
-// ReleaseEndpointPolicies. It must be called before Complete.
-func (s *Switch) HoldEndpointPolicies() { s.startHold(heldEndpointPolicies) }
+// HoldStaleEndpointPolicies keeps the guards that the bridge has and nobody wants yet, until
+// SweepStaleEndpointPolicies. It must be called before Complete.
+func (s *Switch) HoldStaleEndpointPolicies() { s.startHold(heldEndpointPolicies) }
 
-// ReleaseEndpointPolicies lets go of the guards that nobody has wanted since HoldEndpointPolicies.
-func (s *Switch) ReleaseEndpointPolicies() { s.endHold(heldEndpointPolicies) }
+// SweepStaleEndpointPolicies lets go of the guards that nobody has wanted since HoldStaleEndpointPolicies.
+func (s *Switch) SweepStaleEndpointPolicies() { s.endHold(heldEndpointPolicies) }
 
 func (s *Switch) startHold(kind holdKind) {
 	s.mu.Lock()

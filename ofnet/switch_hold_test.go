@@ -16,7 +16,7 @@ func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
 	start := func() (*Switch, func()) {
 		s := NewSwitch(SwitchConfig{Name: "br", Target: sw.Target("br"), Log: quiet()})
 		s.Set("fixed", p.Program(Base{}))
-		s.HoldRoutes()
+		s.HoldStaleRoutes()
 		s.Complete()
 		return s, startSwitch(t, s)
 	}
@@ -50,7 +50,7 @@ func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
 	expect(later, "half of it learned", 3, 1)
 	later.Remove("two")
 	expect(later, "what was learned is withdrawn", 2, 1)
-	later.ReleaseRoutes()
+	later.SweepStaleRoutes()
 	expect(later, "all has been learned", 1, 1)
 	later.Remove("hops")
 	expect(later, "nothing is wanted", 0, 0)
@@ -65,7 +65,7 @@ func TestServicesOfThePredecessorStayUntilReleased(t *testing.T) {
 	start := func() (*Switch, func()) {
 		s := NewSwitch(SwitchConfig{Name: "br", Target: sw.Target("br"), Log: quiet()})
 		s.Set("fixed", p.Program(Base{}))
-		s.HoldServices()
+		s.HoldStaleServices()
 		s.Complete()
 		return s, startSwitch(t, s)
 	}
@@ -98,7 +98,7 @@ func TestServicesOfThePredecessorStayUntilReleased(t *testing.T) {
 	groups(later, "one is declared", 2)
 	later.Remove("b")
 	groups(later, "it is taken back", 1)
-	later.ReleaseServices()
+	later.SweepStaleServices()
 	groups(later, "all are known", 0)
 	if got, want := later.Status().Actual, len(p.Program(Base{}).Flows); got != want {
 		t.Errorf("%d flows at the end, expected the %d fixed ones", got, want)

@@ -83,7 +83,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 		{"services", map[string]Program{
 			"fixed": vrouter(t).Program(Base{}), "svc": vrouter(t).Program(webService(vxNet1, 0)), "sticky": vrouter(t).Program(renumbered(webService(vxOther, 3*time.Hour))),
 		}},
-		{"guarded", guardedFlows(t)},
+		{"guarded", endpointPolicyFlows(t)},
 		{"rated", routedFlows(newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, ConnectionRate: 5000, NDByAgent: true}))},
 		{"limited", map[string]Program{
 			"fixed": vrouter(t).Program(Base{}), "a": vrouter(t).Program(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46})),
@@ -96,7 +96,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 			if sent == 0 {
 				t.Fatal("nothing was sent")
 			}
-			// Another agent with the same wishes, in a later round.
+			// Another agent with the same desiredSet, in a later round.
 			later := NewSwitch(SwitchConfig{Name: c.name, Target: sw.Target(c.name), Log: quiet()})
 			for _, owner := range slices.Sorted(maps.Keys(c.flows)) {
 				flows := c.flows[owner]

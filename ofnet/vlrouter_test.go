@@ -25,13 +25,13 @@ var (
 	vrNet2  = Network{ID: "r2.blue", Encap: VLAN, VRF: 1, Tag: 102, Gateway4: addr("10.3.2.254")}
 	vrOther = Network{ID: "r1.red", Encap: VLAN, VRF: 2, Tag: 103, Gateway4: addr("10.4.1.254")}
 
-	vr1    = endpointOf(vrNet1, "r1.blue-a", "10.3.1.1", "2001:db8:3::1", 1, "")
-	vr2    = endpointOf(vrNet2, "r2.blue-b", "10.3.2.1", "", 2, "")
-	vrRed  = endpointOf(vrOther, "r1.red-c", "10.4.1.1", "", 3, "")
-	vrFar  = endpointOf(vrNet1, "r1.blue-d", "10.3.1.2", "2001:db8:3::2", 0, "192.168.60.11")
-	vrFar2 = endpointOf(vrNet2, "r2.blue-e", "10.3.2.2", "", 0, "192.168.60.11")
-	vrAway = endpointOf(vrNet1, "r1.blue-f", "10.3.1.9", "", 0, "")
-	vrPort = RouterPort{
+	vr1         = endpointOf(vrNet1, "r1.blue-a", "10.3.1.1", "2001:db8:3::1", 1, "")
+	vr2         = endpointOf(vrNet2, "r2.blue-b", "10.3.2.1", "", 2, "")
+	vrRed       = endpointOf(vrOther, "r1.red-c", "10.4.1.1", "", 3, "")
+	vrFar       = endpointOf(vrNet1, "r1.blue-d", "10.3.1.2", "2001:db8:3::2", 0, "192.168.60.11")
+	vrFar2      = endpointOf(vrNet2, "r2.blue-e", "10.3.2.2", "", 0, "192.168.60.11")
+	vrElsewhere = endpointOf(vrNet1, "r1.blue-f", "10.3.1.9", "", 0, "")
+	vrPort      = RouterPort{
 		Port: 65001, Addrs: []netip.Addr{addr("50.1.1.2"), addr("2001:db8:50::2")}, BGP: 179,
 		Neighbors: []BGPNeighbor{{Addr: addr("50.1.1.200")}, {Addr: addr("50.1.1.201"), TTLSecurity: true}, {Addr: addr("2001:db8:50::200")}},
 	}
@@ -53,7 +53,7 @@ func uplinkFlows(p *Pipeline) map[string]Program {
 	for _, n := range []Network{vrNet1, vrNet2, vrOther} {
 		flows["net/"+n.ID] = p.Program(n)
 	}
-	for _, e := range []Endpoint{vr1, vr2, vrRed, vrFar, vrFar2, policed(vrAway)} {
+	for _, e := range []Endpoint{vr1, vr2, vrRed, vrFar, vrFar2, policed(vrElsewhere)} {
 		flows["ep/"+e.ID] = p.Program(e)
 	}
 	for prefix, hops := range map[string]HopSet{
@@ -69,7 +69,7 @@ func TestGoldenFlowsOfVLANRouting(t *testing.T) {
 	p := vlrouter(t)
 	for name, program := range map[string]Program{
 		"fixed": p.Program(Base{}), "network": p.Program(vrNet1), "endpoint_local": p.Program(vr1), "endpoint_remote": p.Program(vrFar),
-		"endpoint_away": p.Program(policed(vrAway)), "uplink": p.Program(uplink), "router": p.Program(vrPort),
+		"endpoint_elsewhere": p.Program(policed(vrElsewhere)), "uplink": p.Program(uplink), "router": p.Program(vrPort),
 		"hop": p.Program(oneHop), "hops": p.Program(twoHops), "route": p.Program(Route{netip.MustParsePrefix("20.1.0.0/16"), twoHops.ID}),
 		"default": p.Program(Route{netip.MustParsePrefix("::/0"), oneHop.ID}),
 	} {

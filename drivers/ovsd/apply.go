@@ -54,9 +54,9 @@ func (d *Driver) holdStale() {
 		for _, source := range d.cfg.Sources {
 			switch source {
 			case drivers.SourceServices:
-				s.sw.HoldServices()
+				s.sw.HoldStaleServices()
 			case drivers.SourcePolicies:
-				s.sw.HoldEndpointPolicies()
+				s.sw.HoldStaleEndpointPolicies()
 			}
 		}
 	}
@@ -71,9 +71,9 @@ func (d *Driver) Synced(source drivers.Source) {
 	for _, s := range d.sides {
 		switch source {
 		case drivers.SourceServices:
-			s.sw.ReleaseServices()
+			s.sw.SweepStaleServices()
 		case drivers.SourcePolicies:
-			s.sw.ReleaseEndpointPolicies()
+			s.sw.SweepStaleEndpointPolicies()
 		}
 	}
 }

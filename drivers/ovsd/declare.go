@@ -117,7 +117,7 @@ func (d *Driver) storeSynced() {
 	d.refreshPolicies()
 	d.broadcast()
 	if d.router.wanted != nil {
-		d.sides[ofnet.VLAN].sw.HoldRoutes()
+		d.sides[ofnet.VLAN].sw.HoldStaleRoutes()
 	}
 	d.router.wake()
 	d.mu.Unlock()
@@ -188,7 +188,7 @@ func (d *Driver) refreshNetwork(id string) {
 
 func (d *Driver) asNetwork(n drivers.Network) ofnet.Network {
 	out := n.Network
-	out.VRF, out.Meant = d.vrf(n.Tenant), d.reach.cluster && d.meant(n)
+	out.VRF, out.OwnsAddresses = d.vrf(n.Tenant), d.reach.cluster && d.meant(n)
 	return out
 }
 

@@ -100,7 +100,7 @@ func (d *Driver) withHost(e ofnet.Endpoint, network drivers.Network) ofnet.Endpo
 	n := d.reach.numbers[e.ID]
 	if access := d.hostAccess(); e.Port != 0 && !network.Infra && n != 0 && access.Addr4.IsValid() {
 		e.Private4, e.Private6 = privateAddrs(access.Subnet4, n)
-		e.Direct4, e.Direct6 = d.reach.direct.is(e.ID, e.IPv4), d.reach.direct.is(e.ID, e.IPv6)
+		e.OwnsIPv4, e.OwnsIPv6 = d.reach.direct.is(e.ID, e.IPv4), d.reach.direct.is(e.ID, e.IPv6)
 	}
 	return e
 }

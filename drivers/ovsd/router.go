@@ -191,7 +191,7 @@ func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error
 			return true, err
 		}
 		d.setRouterFlows(nil)
-		side.sw.ReleaseRoutes()
+		side.sw.SweepStaleRoutes()
 		if gone := d.removeRouterPort(ctx); gone != nil && err == nil {
 			err = gone
 		}
@@ -232,7 +232,7 @@ func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error
 			return false, err
 		}
 		if settled {
-			side.sw.ReleaseRoutes()
+			side.sw.SweepStaleRoutes()
 		}
 	}
 	return len(unknown) > 0, nil

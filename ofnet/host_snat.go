@@ -17,55 +17,55 @@ import (
 //	           host-emit     what answers such a connection goes back into the tunnel
 //	here       tunnel-net    translated back, to the host
 
-// farMark is the mark, in the zone of a VRF's translations, of what came from another
+// fromHostMark is the mark, in the zone of a VRF's translations, of what came from another
 // host; the label is that host's tunnel address.
-const farMark = 1
+const fromHostMark = 1
 
 // far are the addresses of this host among hosts, by family.
-func (h HostAccess) far() []netip.Addr { return []netip.Addr{h.NodeSNAT4, h.NodeSNAT6} }
+func (h HostAccess) snat() []netip.Addr { return []netip.Addr{h.NodeSNAT4, h.NodeSNAT6} }
 
-// farTunnel says where a packet's other host stands, when it comes and when it goes, and
+// otherHost says where a packet's other host stands, when it comes and when it goes, and
 // which part of the label holds it.
-func (h HostAccess) farTunnel() (src, dst, label of.Subfield) {
+func (h HostAccess) otherHost() (src, dst, label of.Subfield) {
 	if h.Tunnel6 {
 		return of.FieldTunIPv6Src.All(), of.FieldTunIPv6Dst.All(), of.FieldCTLabel.Range(0, 127)
 	}
 	return of.FieldTunSrc.All(), of.FieldTunDst.All(), of.FieldCTLabel.Range(0, 31)
 }
 
-func (f hostAccess) reachesFar(p *Pipeline) bool {
+func (f hostAccess) nodeSNAT(p *Pipeline) bool {
 	return f.world && (p.set.Host.NodeSNAT4.IsValid() || p.set.Host.NodeSNAT6.IsValid())
 }
 
-// farFixed: the host's own packets pass unjudged here, and so do the answers.
-func (f hostAccess) farFixed(p *Pipeline) []row {
-	if !f.reachesFar(p) {
+// snatBase: the host's own packets pass unjudged here, and so do the answers.
+func (f hostAccess) snatBase(p *Pipeline) []row {
+	if !f.nodeSNAT(p) {
 		return nil
 	}
-	_, remote, label := p.set.Host.farTunnel()
+	_, remote, label := p.set.Host.otherHost()
 	rows := []row{{tableTrack, prioDrop, of.NewMatch().With(regOrigin.is(originHost)), p.gotoStage(stageOutput)}}
 	back := apply(of.NewActions().SetEthSrc(RouterMAC).SetEthDst(p.set.Host.MAC).
 		Move(regSegment.all(), of.FieldTunID.Range(0, 31)).Move(label, remote).Output(p.set.TunnelPort))
 	for _, bits := range []uint32{trackedReply, trackedRelated} {
 		for _, family := range families {
-			m := family.CTState(bits, bits).With(of.FieldCTMark.Is(farMark)).With(regOrigin.is(originLocal))
+			m := family.CTState(bits, bits).With(of.FieldCTMark.Is(fromHostMark)).With(regOrigin.is(originLocal))
 			rows = append(rows, row{tableHostEmit, prioSpecific, m, back})
 		}
 	}
 	return rows
 }
 
-// farNetwork: a network whose addresses the host means by their numbers alone.
-func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
-	if !f.reachesFar(p) || n.Encap != VXLAN {
+// snatNetwork: a network whose addresses the host means by their numbers alone.
+func (f hostAccess) snatNetwork(p *Pipeline, n Network) []row {
+	if !f.nodeSNAT(p) || n.Encap != VXLAN {
 		return nil
 	}
 	h := p.set.Host
-	remote, _, label := h.farTunnel()
+	remote, _, label := h.otherHost()
 	zone := hostZone(n.VRF)
 	var rows []row
 	for i, subnet := range []netip.Prefix{n.Subnet4, n.Subnet6} {
-		if far := h.far()[i]; n.Meant && subnet.IsValid() && far.IsValid() {
+		if far := h.snat()[i]; n.OwnsAddresses && subnet.IsValid() && far.IsValid() {
 			// It is judged there, as of this host, whoever it is from.
 			out := func(nat of.NAT) of.Instructions {
 				return apply(of.NewActions().SetField(regOrigin.is(originHost)).SetField(regVRF.is(uint32(n.VRF))).CT(of.CT{Commit: true, Zone: zone, NAT: nat, Recirc: true, Table: p.to(tableRoute)}))
@@ -87,7 +87,7 @@ func (f hostAccess) farNetwork(p *Pipeline, n Network) []row {
 	}
 	tunnel := of.NewMatch().TunID(uint64(n.VNI))
 	in := of.NewActions().SetField(regOrigin.is(originTunnel)).SetField(regSegment.is(n.VNI)).SetField(regVRF.is(uint32(n.VRF))).CT(of.CT{
-		Commit: true, Zone: zone, Exec: of.NewActions().SetField(of.FieldCTMark.Is(farMark)).Move(remote, label),
+		Commit: true, Zone: zone, Exec: of.NewActions().SetField(of.FieldCTMark.Is(fromHostMark)).Move(remote, label),
 	})
 	back := of.NewActions().SetField(regOrigin.is(originTunnel)).CT(of.CT{
 		Zone: zone, NAT: of.NAT{Kind: of.NATExisting}, Recirc: true, Table: p.to(tableHostEmit),

@@ -7,13 +7,13 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// farFlows is a routed VXLAN whose host reaches containers of other hosts.
-func farFlows(t *testing.T) (*Pipeline, Network, map[string]Program) {
+// snatFlows is a routed VXLAN whose host reaches containers of other hosts.
+func snatFlows(t *testing.T) (*Pipeline, Network, map[string]Program) {
 	access := testAccess
 	access.NodeSNAT4, access.NodeSNAT6 = addr("192.0.2.10"), addr("fd63:6f6e:7469:ffff::c000:20a")
 	p := newPipeline(t, Settings{Encap: VXLAN, Routing: true, Round: 1, Host: access, TunnelPort: testTunnelPort})
 	meant := within(vxNet1)
-	meant.Meant = true
+	meant.OwnsAddresses = true
 	flows := map[string]Program{"fixed": p.Program(Base{}), "peer": p.Program(Peer{VTEP: addr("198.51.100.7")}), "host": p.Program(HostPort{Port: testHostPort}), "net": p.Program(meant), "other": p.Program(within(vxOther))}
 	for _, e := range []Endpoint{known(local1, true), known(red, false), remote1} {
 		flows["ep/"+e.ID] = p.Program(e)
@@ -22,15 +22,15 @@ func farFlows(t *testing.T) (*Pipeline, Network, map[string]Program) {
 }
 
 func TestGoldenFarHosts(t *testing.T) {
-	p, meant, _ := farFlows(t)
-	golden(t, "host_far_network", render(p, p.Program(meant)))
-	golden(t, "host_far_fixed", render(p, p.Program(Base{})))
+	p, meant, _ := snatFlows(t)
+	golden(t, "host_snat_network", render(p, p.Program(meant)))
+	golden(t, "host_snat_fixed", render(p, p.Program(Base{})))
 }
 
 // Verdicts of a real switch about packets between a host and containers of others.
 func TestTraceFarHosts(t *testing.T) {
 	sw := ovstest.Start(t)
-	_, _, flows := farFlows(t)
+	_, _, flows := snatFlows(t)
 	realBridge(t, sw, "far", flows)
 	sw.AddDummyPort("far", "far-p1", "1")
 	sw.AddDummyPort("far", "far-host", fmt.Sprint(testHostPort))

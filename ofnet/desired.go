@@ -7,10 +7,10 @@ import (
 	"github.com/contiv/netplugin/utils/delta"
 )
 
-// wishes holds what owners want of one kind (flows, groups or meters), by key, beside
+// desiredSet holds what owners want of one kind (flows, groups or meters), by key, beside
 // what the bridge has. Owners that want the same key share it: the first one's value
 // counts until it lets go. The Switch's lock guards it.
-type wishes[K comparable, V any] struct {
+type desiredSet[K comparable, V any] struct {
 	diff    *delta.Map[K, V]
 	holders map[K]string     // whose value is the desired one
 	rivals  map[K][]claim[V] // further owners that want the key; normally empty
@@ -28,14 +28,14 @@ type claim[V any] struct {
 	value V
 }
 
-func newWishes[K comparable, V any](equal func(a, b V) bool) *wishes[K, V] {
-	return &wishes[K, V]{
+func newDesiredSet[K comparable, V any](equal func(a, b V) bool) *desiredSet[K, V] {
+	return &desiredSet[K, V]{
 		diff: delta.New[K](equal), holders: map[K]string{}, rivals: map[K][]claim[V]{}, refused: map[K]error{},
 	}
 }
 
 // replace makes fresh what owner wants, instead of the keys in old.
-func (w *wishes[K, V]) replace(owner string, old iter.Seq[K], fresh iter.Seq2[K, V]) {
+func (w *desiredSet[K, V]) replace(owner string, old iter.Seq[K], fresh iter.Seq2[K, V]) {
 	keep := map[K]struct{}{}
 	for key, v := range fresh {
 		keep[key] = struct{}{}
@@ -43,12 +43,12 @@ func (w *wishes[K, V]) replace(owner string, old iter.Seq[K], fresh iter.Seq2[K,
 	}
 	for key := range old {
 		if _, ok := keep[key]; !ok {
-			w.letGo(owner, key)
+			w.release(owner, key)
 		}
 	}
 }
 
-func (w *wishes[K, V]) claim(owner string, key K, v V) {
+func (w *desiredSet[K, V]) claim(owner string, key K, v V) {
 	if holder, held := w.holders[key]; held && holder != owner {
 		for i, r := range w.rivals[key] {
 			if r.owner == owner {
@@ -65,7 +65,7 @@ func (w *wishes[K, V]) claim(owner string, key K, v V) {
 }
 
 // want makes v what is wanted of a key.
-func (w *wishes[K, V]) want(key K, v V) {
+func (w *desiredSet[K, V]) want(key K, v V) {
 	if w.hash != nil {
 		w.forget(key)
 		w.digest += w.hash(key, v)
@@ -74,7 +74,7 @@ func (w *wishes[K, V]) want(key K, v V) {
 }
 
 // forget takes the present wish for a key out of the digest.
-func (w *wishes[K, V]) forget(key K) {
+func (w *desiredSet[K, V]) forget(key K) {
 	if w.hash == nil {
 		return
 	}
@@ -83,8 +83,8 @@ func (w *wishes[K, V]) forget(key K) {
 	}
 }
 
-// letGo gives a key to the next owner that wants it, or to nobody.
-func (w *wishes[K, V]) letGo(owner string, key K) {
+// release gives a key to the next owner that wants it, or to nobody.
+func (w *desiredSet[K, V]) release(owner string, key K) {
 	rivals := slices.DeleteFunc(w.rivals[key], func(c claim[V]) bool { return c.owner == owner })
 	if w.holders[key] == owner {
 		delete(w.refused, key)
@@ -107,7 +107,7 @@ func (w *wishes[K, V]) letGo(owner string, key K) {
 
 // open yields the differences that are to be sent: those of the kind asked for, except
 // what the bridge has refused.
-func (w *wishes[K, V]) open(removals bool) iter.Seq[delta.Change[K, V]] {
+func (w *desiredSet[K, V]) open(removals bool) iter.Seq[delta.Change[K, V]] {
 	return func(yield func(delta.Change[K, V]) bool) {
 		for c := range w.diff.Pending() {
 			if _, no := w.refused[c.Key]; no || (c.Op == delta.Remove) != removals {
@@ -122,7 +122,7 @@ func (w *wishes[K, V]) open(removals bool) iter.Seq[delta.Change[K, V]] {
 
 // settled reports whether the bridge has the key as wanted; the error is why it does
 // not accept it.
-func (w *wishes[K, V]) settled(key K) (bool, error) {
+func (w *desiredSet[K, V]) settled(key K) (bool, error) {
 	if err := w.refused[key]; err != nil {
 		return false, err
 	}
