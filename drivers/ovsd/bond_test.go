@@ -11,6 +11,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // Several uplinks are a bond. What its partner, another bridge, says of each by LACP
@@ -39,7 +40,7 @@ func TestInsideBond(t *testing.T) {
 	ready(t, d)
 	down := func(want ...bool) {
 		t.Helper()
-		eventually(t, func() bool {
+		eventually.True(t, "the driver gets there", func() bool {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			return slices.EqualFunc(d.uplinks, want, func(u ofnet.Uplink, down bool) bool { return u.Down == down })
@@ -47,7 +48,7 @@ func TestInsideBond(t *testing.T) {
 	}
 	current := func(want ...bool) {
 		t.Helper()
-		eventually(t, func() bool {
+		eventually.True(t, "the driver gets there", func() bool {
 			var got []bool
 			for _, name := range cfg.Uplinks {
 				_, row, _ := d.find("Interface", "name", name)

@@ -13,6 +13,7 @@ import (
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
@@ -58,7 +59,7 @@ func TestInsideDatapathID(t *testing.T) {
 		d.Apply(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
 		d.Synced(drivers.SourceStore)
 		ready(t, d)
-		eventually(t, func() bool {
+		eventually.True(t, "the driver gets there", func() bool {
 			return len(d.uplinkPorts()) == len(uplinks) && id(d) == datapathID(cfg.HostLabel, VLANBridge)
 		})
 		sw := d.sides[ofnet.VLAN].sw
@@ -67,7 +68,7 @@ func TestInsideDatapathID(t *testing.T) {
 			t.Fatal(err)
 		}
 		var port ovsdb.UUID
-		eventually(t, func() bool {
+		eventually.True(t, "the driver gets there", func() bool {
 			_, row, _ := d.find("Interface", "name", "low")
 			n, _ := row.Int("ofport")
 			port, _, _ = d.find("Port", "name", "low")
@@ -76,7 +77,7 @@ func TestInsideDatapathID(t *testing.T) {
 		if err := d.removePorts(t.Context(), VLANBridge, port); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool { _, _, there := d.find("Interface", "name", "low"); return !there })
+		eventually.True(t, "the driver gets there", func() bool { _, _, there := d.find("Interface", "name", "low"); return !there })
 		ready(t, d)
 		if after := sw.Status().Connects; after != before || id(d) != datapathID(cfg.HostLabel, VLANBridge) {
 			t.Errorf("uplinks %q: %d connections, then %d; datapath id %s", uplinks, before, after, id(d))
@@ -124,7 +125,7 @@ func TestInsideTunnelPort(t *testing.T) {
 			})
 			return all
 		}
-		eventually(t, func() bool { all := tunnels(); return len(all) == 1 && maps.Equal(all[0], want) })
+		eventually.True(t, "the driver gets there", func() bool { all := tunnels(); return len(all) == 1 && maps.Equal(all[0], want) })
 		stop()
 	}
 }

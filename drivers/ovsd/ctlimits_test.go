@@ -8,6 +8,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // TestInsideConnectionLimits: the zones of every tenant are limited, again when the switch
@@ -52,7 +53,7 @@ func TestInsideConnectionLimits(t *testing.T) {
 		}
 		return func() bool { return maps.Equal(limits(), want) }
 	}
-	eventually(t, all(1234))
+	eventually.True(t, "the driver gets there", all(1234))
 	none := map[uint16]uint32{}
 	for _, z := range ofnet.Zones(1) {
 		none[z] = 0
@@ -61,7 +62,7 @@ func TestInsideConnectionLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.wantLimits() // as every new channel does
-	eventually(t, all(1234))
+	eventually.True(t, "the driver gets there", all(1234))
 	stop()
 	if err := liftLimits(ctx, cfg, []uint16{1, 2}); err != nil {
 		t.Fatal(err)

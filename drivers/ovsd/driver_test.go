@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
@@ -20,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
@@ -146,7 +146,7 @@ func TestInsideRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready(t, first)
-	eventually(t, func() bool { return !first.vrfsUnsaved() })
+	eventually.True(t, "the driver gets there", func() bool { return !first.vrfsUnsaved() })
 	stop()
 
 	second, stop := runDriver(t, testConfig(dir))
@@ -187,7 +187,7 @@ func TestInsideBridgeRemoved(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "ovs-vsctl", "--db=unix:"+dir+"/db.sock", "del-br", VXLANBridge).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	eventually(t, func() bool {
+	eventually.True(t, "the driver gets there", func() bool {
 		_, _, bridge := d.find("Bridge", "name", VXLANBridge)
 		_, _, tunnel := d.find("Interface", "name", tunnelName)
 		_, _, dns := d.find("Interface", "name", d.sides[ofnet.VXLAN].dnsPort)
@@ -207,7 +207,7 @@ func TestInsideCleanup(t *testing.T) {
 	d.Apply(contract.Network)
 	d.Synced(drivers.SourceStore)
 	ready(t, d)
-	eventually(t, func() bool { return d.HostReady() == nil })
+	eventually.True(t, "the driver gets there", func() bool { return d.HostReady() == nil })
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	port, err := d.Attach(ctx, drivers.Attachment{EndpointID: "net1.default-x", ContainerID: "x", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VXLAN, 1)
@@ -264,16 +264,7 @@ func runDriver(t *testing.T, cfg Config) (d *Driver, stop func()) {
 
 func ready(t *testing.T, d *Driver) {
 	t.Helper()
-	eventually(t, func() bool { return d.Ready() == nil })
-}
-
-func eventually(t *testing.T, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it never happened")
-		}
-	}
+	eventually.True(t, "the driver gets there", func() bool { return d.Ready() == nil })
 }
 
 func TestInsideUplinks(t *testing.T) {
@@ -302,7 +293,7 @@ func TestInsideUplinks(t *testing.T) {
 		d.Apply(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
 		d.Synced(drivers.SourceStore)
 		ready(t, d)
-		eventually(t, func() bool { return slices.Equal(members(d), c.want) })
+		eventually.True(t, "the driver gets there", func() bool { return slices.Equal(members(d), c.want) })
 		stop()
 	}
 	// A link that is down is known to be, and comes back.
@@ -324,7 +315,7 @@ func TestInsideUplinks(t *testing.T) {
 		if err := errors.Join(set(up1), set(peer)); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool {
+		eventually.True(t, "the driver gets there", func() bool {
 			watching.mu.Lock()
 			defer watching.mu.Unlock()
 			return len(watching.uplinks) == 1 && watching.uplinks[0].Down == down
@@ -334,7 +325,7 @@ func TestInsideUplinks(t *testing.T) {
 	cfg.Uplinks = []string{"nowhere"}
 	d, stop := runDriver(t, cfg)
 	defer stop()
-	eventually(t, func() bool {
+	eventually.True(t, "the driver gets there", func() bool {
 		err := d.Ready()
 		return err != nil && strings.Contains(err.Error(), "nowhere: no such interface")
 	})

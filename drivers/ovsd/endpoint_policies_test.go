@@ -9,6 +9,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
@@ -32,7 +33,7 @@ func endpointPolicyTraffic(t *testing.T, d *Driver, client, server container) {
 	ends := func(conn net.Conn) {
 		t.Helper()
 		// The datapath has its own copy of flows, and renews it a moment later.
-		eventually(t, func() bool { return !exchanged(t, conn, brief) })
+		eventually.True(t, "the driver gets there", func() bool { return !exchanged(t, conn, brief) })
 	}
 	allow("none-in", false)
 	allow("none-out", true)
@@ -111,7 +112,7 @@ func TestInsideEndpointPoliciesOutliveTheAgent(t *testing.T) {
 	}
 	first, stop := begin()
 	hold(first)
-	eventually(t, func() bool { return !first.vrfsUnsaved() })
+	eventually.True(t, "the driver gets there", func() bool { return !first.vrfsUnsaved() })
 	before := first.sides[ofnet.VXLAN].sw.Status()
 	stop()
 

@@ -10,6 +10,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
@@ -67,7 +68,7 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 		t.Fatal(err)
 	}
 	ready(t, first)
-	eventually(t, func() bool { return !first.vrfsUnsaved() })
+	eventually.True(t, "the driver gets there", func() bool { return !first.vrfsUnsaved() })
 	stop()
 
 	second, stop := runDriver(t, testConfig(dir))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	of "github.com/contiv/netplugin/libopenflow"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // patience bounds what a test waits for; nothing takes that long when all is well.
@@ -151,7 +152,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		for network, all := range vipPorts() {
 			for _, vip := range all {
 				var seen []string
-				eventually(t, func() bool {
+				eventually.True(t, "the driver gets there", func() bool {
 					if name, err := who(t, client, network, vip); err == nil && !slices.Contains(seen, name) {
 						seen = append(seen, name)
 					}
@@ -164,12 +165,12 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		declare(t, webOf(server, other))
 		for network, all := range vipPorts() {
 			for _, vip := range all {
-				eventually(t, func() bool { name, err := who(t, server, network, vip); return err == nil && name == names[0] })
+				eventually.True(t, "the driver gets there", func() bool { name, err := who(t, server, network, vip); return err == nil && name == names[0] })
 			}
 		}
 	})
 	t.Run("counted", func(t *testing.T) {
-		eventually(t, func() bool {
+		eventually.True(t, "the driver gets there", func() bool {
 			if _, err := who(t, client, "tcp", tcp4); err != nil {
 				t.Fatal(err)
 			}
@@ -214,7 +215,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 			t.Fatal(err)
 		}
 		// Connections before the switch has begun to act as declared learn nothing.
-		eventually(t, func() bool {
+		eventually.True(t, "the driver gets there", func() bool {
 			for range 20 {
 				name, err := who(t, client, "tcp", tcp4)
 				if err != nil {
@@ -234,7 +235,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		alone := webOf(left)
 		alone.Affinity = time.Hour
 		declare(t, alone)
-		eventually(t, func() bool { name, err := who(t, client, "tcp", tcp4); return err == nil && name != first })
+		eventually.True(t, "the driver gets there", func() bool { name, err := who(t, client, "tcp", tcp4); return err == nil && name != first })
 		declare(t, s)
 		for range 20 {
 			if name, err := who(t, client, "tcp", tcp4); err != nil || name == first {
@@ -246,7 +247,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		declare(t, webOf())
 		for network, all := range vipPorts() {
 			for _, vip := range all {
-				eventually(t, func() bool { _, err := who(t, client, network, vip); return errors.Is(err, unix.ECONNREFUSED) })
+				eventually.True(t, "the driver gets there", func() bool { _, err := who(t, client, network, vip); return errors.Is(err, unix.ECONNREFUSED) })
 			}
 		}
 		if _, err := who(t, client, "tcp", netip.AddrPortFrom(vip4, 4711)); !errors.Is(err, unix.ECONNREFUSED) {
@@ -296,7 +297,7 @@ func askOn(t *testing.T, d *Driver, client, server, other container) {
 		left := []container{server, other}[i%2]
 		d.Apply(webOf(left))
 		ready(t, d)
-		eventually(t, func() bool {
+		eventually.True(t, "the driver gets there", func() bool {
 			buf := make([]byte, 100)
 			if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 				t.Fatal(err)
@@ -312,7 +313,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	open := func(provider container) net.Conn {
 		t.Helper()
 		var found net.Conn
-		eventually(t, func() bool {
+		eventually.True(t, "the driver gets there", func() bool {
 			conn, err := dial(t, client, "tcp", vip)
 			if err != nil {
 				return false
@@ -354,7 +355,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	}
 	d.Apply(draining)
 	ready(t, d)
-	eventually(t, func() bool { // new ones go elsewhere
+	eventually.True(t, "the driver gets there", func() bool { // new ones go elsewhere
 		for range 20 {
 			if name, err := who(t, client, "tcp", vip); err != nil || name != server.ep.IPv4.String() {
 				return false
@@ -367,7 +368,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	}
 	d.Apply(webOf(server))
 	ready(t, d)
-	eventually(t, func() bool {
+	eventually.True(t, "the driver gets there", func() bool {
 		_, err := ask(ending, patience)
 		return errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || errors.Is(err, io.EOF)
 	})

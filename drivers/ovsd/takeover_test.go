@@ -14,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/hostnet"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // An uplink with the control address is refused; with Takeover what it has moves, and
@@ -62,7 +63,7 @@ func TestInsideTakeover(t *testing.T) {
 	}
 	refused := func(d *Driver) {
 		t.Helper()
-		eventually(t, func() bool {
+		eventually.True(t, "the driver gets there", func() bool {
 			err := d.Ready()
 			return err != nil && strings.Contains(err.Error(), "holds the control address") && strings.Contains(err.Error(), "--takeover")
 		})
@@ -73,11 +74,11 @@ func TestInsideTakeover(t *testing.T) {
 	for _, uplinks := range [][]string{{"up1"}, {"up1", "up2"}} {
 		d, end = run(true, uplinks...)
 		ready(t, d)
-		eventually(t, func() bool { return len(has(UplinkBridge).Addrs) == 2 && has("up1").Empty() })
+		eventually.True(t, "the driver gets there", func() bool { return len(has(UplinkBridge).Addrs) == 2 && has("up1").Empty() })
 		if got := has(UplinkBridge).MAC; got != before.MAC {
 			t.Errorf("the host has the MAC %s, it had %s", got, before.MAC)
 		}
-		eventually(t, func() bool { // one uplink with a number, and the VLANs in use on both ends of the patch
+		eventually.True(t, "the driver gets there", func() bool { // one uplink with a number, and the VLANs in use on both ends of the patch
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			_, row, _ := d.find("Port", "name", patchToVLAN)
@@ -102,5 +103,5 @@ func TestInsideTakeover(t *testing.T) {
 	if diff := cmp.Diff(before, has("up1"), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 		t.Errorf("what the link has that is no uplink any more: (-want +got)\n%s", diff)
 	}
-	eventually(t, func() bool { return !linkExists(UplinkBridge) })
+	eventually.True(t, "the driver gets there", func() bool { return !linkExists(UplinkBridge) })
 }

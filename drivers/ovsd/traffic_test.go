@@ -22,6 +22,7 @@ import (
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/appctl"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
@@ -191,7 +192,7 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 	d.Apply(rule)
 	ready(t, d)
 	// The datapath has its own copy of flows, and renews it a moment later.
-	eventually(t, func() bool { return !exchanged(t, conn, brief) })
+	eventually.True(t, "the driver gets there", func() bool { return !exchanged(t, conn, brief) })
 	d.Delete(drivers.KindRule, rule.ID)
 	ready(t, d)
 	if !exchanged(t, conn, long) {
@@ -205,20 +206,20 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 	}
 	conn.Close()
 	for _, a := range []netip.Addr{server.ep.IPv4, server.ep.IPv6} {
-		eventually(t, func() bool { _, err := dial(t, client, "tcp", netip.AddrPortFrom(a, 80)); return refused(err) })
+		eventually.True(t, "the driver gets there", func() bool { _, err := dial(t, client, "tcp", netip.AddrPortFrom(a, 80)); return refused(err) })
 	}
 	rule.Proto, rule.Flags = 17, ""
 	d.Apply(rule)
 	ready(t, d)
-	eventually(t, func() bool { // RFC 1812: administratively prohibited
+	eventually.True(t, "the driver gets there", func() bool { // RFC 1812: administratively prohibited
 		_, err := who(t, client, "udp", netip.AddrPortFrom(server.ep.IPv4, 9))
 		return errors.Is(err, unix.EHOSTUNREACH)
 	})
-	eventually(t, func() bool {
+	eventually.True(t, "the driver gets there", func() bool {
 		_, err := who(t, client, "udp", netip.AddrPortFrom(server.ep.IPv6, 9))
 		return errors.Is(err, unix.EACCES)
 	})
-	eventually(t, func() bool { // the switch sums up now and then
+	eventually.True(t, "the driver gets there", func() bool { // the switch sums up now and then
 		hits, err := d.RuleHits(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -228,7 +229,7 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 	d.Delete(drivers.KindRule, rule.ID)
 	d.Delete(drivers.KindRule, "default:other")
 	ready(t, d)
-	eventually(t, func() bool {
+	eventually.True(t, "the driver gets there", func() bool {
 		var err error
 		conn, err = dial(t, client, "tcp", netip.AddrPortFrom(server.ep.IPv4, 80))
 		return err == nil

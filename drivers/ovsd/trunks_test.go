@@ -14,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/drivers/contract"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
@@ -98,7 +99,7 @@ func TestInsideTrunks(t *testing.T) {
 	}
 	expect := func(d *Driver, want ...int64) {
 		t.Helper()
-		eventually(t, func() bool { return slices.Equal(trunks(d), want) })
+		eventually.True(t, "the driver gets there", func() bool { return slices.Equal(trunks(d), want) })
 	}
 	d, stop := run()
 	d.Synced(drivers.SourceStore)

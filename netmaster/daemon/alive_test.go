@@ -10,6 +10,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // otherLeader is a process that holds the lock, for ever as far as the store knows, and
@@ -58,7 +59,7 @@ func TestKilledLeader(t *testing.T) {
 	m.start(t, 5*time.Minute)
 	<-other.heard
 	other.server.Close() // as the kernel does with what a killed process leaves
-	eventually(t, "the follower leads", func() bool { return m.leads(t) })
+	eventually.True(t, "the follower leads", func() bool { return m.leads(t) })
 }
 
 // TestBrokenConnection: a connection that breaks proves nothing as long as the leader

@@ -16,6 +16,7 @@ import (
 
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/version"
 )
@@ -182,21 +183,11 @@ func (w testWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// eventually waits until f holds.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // theLeader waits for one leader among masters.
 func theLeader(t *testing.T, masters ...*master) *master {
 	t.Helper()
 	var leader *master
-	eventually(t, "one leader", func() bool {
+	eventually.True(t, "one leader", func() bool {
 		n := 0
 		for _, m := range masters {
 			if m.leads(t) {

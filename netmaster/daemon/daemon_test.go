@@ -23,6 +23,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
@@ -77,12 +78,12 @@ func TestLocalAnswers(t *testing.T) {
 			role = objdb.RoleLeader
 		}
 		want := fmt.Sprintf(`{"current-state":%q,"leader-ip":%q,"local-ip":"127.0.0.1","netmaster-nodes":["127.0.0.1"],"netplugin-nodes":[]}`+"\n", role, leader.addr)
-		eventually(t, "info is "+want, func() bool {
+		eventually.True(t, "info is "+want, func() bool {
 			_, body := m.get(t, "/info")
 			return body == want
 		})
 		for _, path := range []string{"/healthz", "/readyz"} {
-			eventually(t, m.name+" is well", func() bool {
+			eventually.True(t, m.name+" is well", func() bool {
 				code, _ := m.get(t, path)
 				return code == http.StatusOK
 			})
@@ -125,12 +126,12 @@ func TestRegistry(t *testing.T) {
 		want[m.addr] = objdb.RoleFollower
 	}
 	want[leader.addr] = objdb.RoleLeader
-	eventually(t, "all are registered", func() bool { return cmp.Equal(roles(), want) })
+	eventually.True(t, "all are registered", func() bool { return cmp.Equal(roles(), want) })
 	leader.halt(t)
 	delete(want, leader.addr)
 	rest := slices.DeleteFunc(masters, func(m *master) bool { return m == leader })
 	want[theLeader(t, rest...).addr] = objdb.RoleLeader
-	eventually(t, "the new roles are registered", func() bool { return cmp.Equal(roles(), want) })
+	eventually.True(t, "the new roles are registered", func() bool { return cmp.Equal(roles(), want) })
 }
 
 // TestHandover: a leader that stops finishes what it has and hands over; clients of the
@@ -170,7 +171,7 @@ func TestHandover(t *testing.T) {
 	}
 	next := theLeader(t, rest...)
 	before := served.Load()
-	eventually(t, "the others go on", func() bool { return served.Load() > before+10 })
+	eventually.True(t, "the others go on", func() bool { return served.Load() > before+10 })
 	cancel()
 	wg.Wait()
 	wantFenced(t, leader.controllers()[0])
@@ -254,7 +255,7 @@ func TestNoBall(t *testing.T) {
 	}
 	lie(one, b.addr)
 	lie(two, a.addr)
-	eventually(t, "a is refused by b", func() bool {
+	eventually.True(t, "a is refused by b", func() bool {
 		code, body := a.get(t, "/api/v1/x/")
 		return code == http.StatusServiceUnavailable && strings.Contains(body, "does not lead any more")
 	})
@@ -326,7 +327,7 @@ func TestNotLoading(t *testing.T) {
 	base := memory.New()
 	m := &master{name: "m", fail: errs.New(errs.Internal, "record broken"), open: func(context.Context) (objdb.Store, error) { return base.Connect(), nil }}
 	m.start(t, time.Minute)
-	eventually(t, "the reason is told", func() bool {
+	eventually.True(t, "the reason is told", func() bool {
 		code, body := m.get(t, "/healthz")
 		return code == http.StatusServiceUnavailable && strings.Contains(body, "load the model: record broken")
 	})
@@ -351,7 +352,7 @@ func TestStoreComesLater(t *testing.T) {
 		return base.Connect(), nil
 	}}
 	m.start(t, time.Minute)
-	eventually(t, "the reason is told", func() bool {
+	eventually.True(t, "the reason is told", func() bool {
 		code, body := m.get(t, "/healthz")
 		return code == http.StatusServiceUnavailable && strings.Contains(body, "the store is away: no store today")
 	})
@@ -421,7 +422,7 @@ func TestEventsAcrossLeaders(t *testing.T) {
 	leader := theLeader(t, masters...)
 	rest := slices.DeleteFunc(slices.Clone(masters), func(m *master) bool { return m == leader })
 	mine := rest[0]
-	eventually(t, "the stream is there", func() bool {
+	eventually.True(t, "the stream is there", func() bool {
 		code, _ := mine.get(t, "/api/v1/watch?kind=x")
 		return code == http.StatusInternalServerError // and not 503
 	})

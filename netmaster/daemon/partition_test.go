@@ -13,6 +13,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/embedded"
 	"github.com/contiv/netplugin/objdb/etcd"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
@@ -138,7 +139,7 @@ func TestPartition(t *testing.T) {
 		}
 		wire.cut()
 		// No clock decides here: when the next one begins, the old one has ended.
-		eventually(t, "another one leads", func() bool {
+		eventually.True(t, "another one leads", func() bool {
 			for _, m := range rest {
 				if len(m.controllers()) > began[m] {
 					return true
@@ -165,7 +166,7 @@ func TestPartition(t *testing.T) {
 		}
 		wire.mend()
 		wantFenced(t, old)
-		eventually(t, "the one that was cut off serves through the leader", func() bool {
+		eventually.True(t, "the one that was cut off serves through the leader", func() bool {
 			code, body := leader.get(t, "/api/v1/x/")
 			return code == 200 && body == next.name
 		})

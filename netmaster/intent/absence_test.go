@@ -16,6 +16,7 @@ import (
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -130,11 +131,7 @@ func (h *hostsOf) wantLeft(what, prefix string, want ...string) {
 
 func (h *hostsOf) eventually(what string, holds func() bool) {
 	h.t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			h.t.Fatal("never: " + what)
-		}
-	}
+	eventually.True(h.t, what, holds)
 }
 
 func networkN1(t *testing.T, e *Engine) {

@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/netspec"
 )
@@ -55,15 +56,6 @@ func start(t *testing.T, store objdb.Store) (*Agent, *fakedriver.Driver, <-chan 
 	return a, d, done
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("never happened: " + what)
-		}
-	}
-}
-
 var global = state.Global{FwdMode: "routing", ARPMode: "proxy", PvtSubnet: "172.19.0.0/16"}
 
 func network(name string, vni int) state.Network {
@@ -86,7 +78,7 @@ func TestWaitsForTheGlobalSettings(t *testing.T) {
 	a, d, _ := start(t, store)
 	n := network("net1", 1)
 	put(t, store, state.NetworkRoot+n.ID, n)
-	eventually(t, "the network is known", func() bool { _, ok := a.KnownNetwork(n.ID); return ok })
+	eventually.True(t, "the network is known", func() bool { _, ok := a.KnownNetwork(n.ID); return ok })
 	if d.State().Synced[drivers.SourceStore] {
 		t.Error("declared complete before the settings were known: the switch would be swept")
 	}
@@ -94,7 +86,7 @@ func TestWaitsForTheGlobalSettings(t *testing.T) {
 		t.Errorf("ready: %v, expected that the settings are missing", err)
 	}
 	put(t, store, state.GlobalKey, global)
-	eventually(t, "complete", func() bool { return d.State().Synced[drivers.SourceStore] && a.Ready() == nil })
+	eventually.True(t, "complete", func() bool { return d.State().Synced[drivers.SourceStore] && a.Ready() == nil })
 }
 
 func TestRefusesAnotherForwardingMode(t *testing.T) {
@@ -121,9 +113,9 @@ func TestPublishesItsHost(t *testing.T) {
 		kv, err := store.Get(t.Context(), key)
 		return err == nil && strings.Contains(string(kv.Value), "192.168.60.10")
 	}
-	eventually(t, "the host is published", published)
+	eventually.True(t, "the host is published", published)
 	commit(t, store, objdb.Delete(key))
-	eventually(t, "it is published again", published)
+	eventually.True(t, "it is published again", published)
 }
 
 // An endpoint's declaration joins records that may arrive in any order.
@@ -168,7 +160,7 @@ func TestAnyOrderOfEventsDeclaresTheSame(t *testing.T) {
 		}
 		// The watch is ordered: when the last record has arrived, all have.
 		put(t, store, state.HostRoot+"last", state.Host{ID: "last", VtepIP: "192.168.60.99"})
-		eventually(t, "everything is declared", func() bool {
+		eventually.True(t, "everything is declared", func() bool {
 			a.mu.Lock()
 			_, last := a.hosts["last"]
 			a.mu.Unlock()
@@ -195,10 +187,10 @@ func TestAddressThatMovesToAnotherEndpoint(t *testing.T) {
 	heir.IPAddress, heir.MacAddress = old.IPAddress, old.MacAddress
 	put(t, store, state.EndpointRoot+old.ID, old)
 	_, d, _ := start(t, store)
-	eventually(t, "declared", func() bool { return len(d.State().Endpoints) == 1 })
+	eventually.True(t, "declared", func() bool { return len(d.State().Endpoints) == 1 })
 	value, _ := json.Marshal(heir)
 	commit(t, store, objdb.Delete(state.EndpointRoot+old.ID), objdb.Put(state.EndpointRoot+heir.ID, value))
-	eventually(t, "moved", func() bool {
+	eventually.True(t, "moved", func() bool {
 		eps := d.State().Endpoints
 		_, isNew := eps[heir.ID]
 		return len(eps) == 1 && isNew
@@ -221,20 +213,20 @@ func TestEndpointThatMovesToAnotherHost(t *testing.T) {
 			return ok && e.Local == local && (vtep == "" && !e.VTEP.IsValid() || vtep != "" && e.VTEP == netip.MustParseAddr(vtep))
 		}
 	}
-	eventually(t, "on a host that is not known yet", at(false, ""))
+	eventually.True(t, "on a host that is not known yet", at(false, ""))
 	put(t, store, state.HostRoot+"host2", state.Host{ID: "host2", VtepIP: "192.168.60.11"})
-	eventually(t, "on host2", at(false, "192.168.60.11"))
+	eventually.True(t, "on host2", at(false, "192.168.60.11"))
 	ep.HomingHost = "host1"
 	put(t, store, state.EndpointRoot+ep.ID, ep)
-	eventually(t, "here", at(true, ""))
+	eventually.True(t, "here", at(true, ""))
 	ep.HomingHost = "host3"
 	put(t, store, state.EndpointRoot+ep.ID, ep)
 	put(t, store, state.HostRoot+"host3", state.Host{ID: "host3", VtepIP: "192.168.60.12"})
-	eventually(t, "on host3", at(false, "192.168.60.12"))
+	eventually.True(t, "on host3", at(false, "192.168.60.12"))
 	put(t, store, state.HostRoot+"host3", state.Host{ID: "host3", VtepIP: "192.168.60.13"})
-	eventually(t, "on host3 at its new address", at(false, "192.168.60.13"))
+	eventually.True(t, "on host3 at its new address", at(false, "192.168.60.13"))
 	commit(t, store, objdb.Delete(state.HostRoot+"host3"))
-	eventually(t, "on a host that is gone", at(false, ""))
+	eventually.True(t, "on a host that is gone", at(false, ""))
 }
 
 func TestOperationalRecordsFollowAttachments(t *testing.T) {
@@ -264,9 +256,9 @@ func TestOperationalRecordsFollowAttachments(t *testing.T) {
 		}
 		return strings.Join(out, " ")
 	}
-	eventually(t, "written, and the stale one gone", func() bool { a.PortsChanged(); return ids() == "net1.default-c1 net1.default-other" })
+	eventually.True(t, "written, and the stale one gone", func() bool { a.PortsChanged(); return ids() == "net1.default-c1 net1.default-other" })
 	commit(t, store, objdb.Delete(state.EndpointRoot+ep.ID))
-	eventually(t, "removed with the endpoint", func() bool { return ids() == "net1.default-other" })
+	eventually.True(t, "removed with the endpoint", func() bool { return ids() == "net1.default-other" })
 }
 
 // A network is given out only once other hosts know the tunnel address of this one.

@@ -12,6 +12,7 @@ import (
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/ofnet/bgp"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 func TestSpeakerRecords(t *testing.T) {
@@ -74,15 +75,15 @@ func TestEndpointsOfHostsOnOtherLinks(t *testing.T) {
 	speaker := func(host, router string) {
 		put(t, store, state.BgpRoot+host, state.Bgp{Hostname: host, RouterIP: router, As: "65002", Neighbor: "50.1.1.200", NeighborAs: "500"})
 	}
-	eventually(t, "declared", reached(true))
+	eventually.True(t, "declared", reached(true))
 	speaker("host1", "50.1.1.2/24")
-	eventually(t, "the speaker is declared", func() bool { return d.State().Speaker != nil })
+	eventually.True(t, "the speaker is declared", func() bool { return d.State().Speaker != nil })
 	speaker("host2", "60.1.1.2/24")
-	eventually(t, "behind routers", reached(false))
+	eventually.True(t, "behind routers", reached(false))
 	speaker("host2", "50.1.1.3/24")
-	eventually(t, "on the same link", reached(true))
+	eventually.True(t, "on the same link", reached(true))
 	speaker("host1", "60.1.1.2/24")
-	eventually(t, "behind routers, as this host has moved", reached(false))
+	eventually.True(t, "behind routers, as this host has moved", reached(false))
 	commit(t, store, objdb.Delete(state.BgpRoot+"host1"))
-	eventually(t, "no speaker here", func() bool { return reached(true)() && d.State().Speaker == nil })
+	eventually.True(t, "no speaker here", func() bool { return reached(true)() && d.State().Speaker == nil })
 }

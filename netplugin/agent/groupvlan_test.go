@@ -5,6 +5,7 @@ import (
 
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // A group's own VLAN, which it has in an ACI fabric, is that of its endpoints here.
@@ -24,11 +25,11 @@ func TestGroupVLAN(t *testing.T) {
 	group := func(tag int) {
 		put(t, store, state.GroupRoot+"web:default", state.EndpointGroup{ID: "web:default", PktTagType: "vlan", PktTag: tag})
 	}
-	eventually(t, "in the network's", inVLAN(101))
+	eventually.True(t, "in the network's", inVLAN(101))
 	group(201)
-	eventually(t, "in the group's", inVLAN(201))
+	eventually.True(t, "in the group's", inVLAN(201))
 	group(202)
-	eventually(t, "in the group's new one", inVLAN(202))
+	eventually.True(t, "in the group's new one", inVLAN(202))
 	group(101)
-	eventually(t, "in the network's again", inVLAN(101))
+	eventually.True(t, "in the network's again", inVLAN(101))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 func TestKilobits(t *testing.T) {
@@ -46,20 +47,20 @@ func TestQoSFollowsTheGroup(t *testing.T) {
 			return len(eps) == 2 && eps[ep.ID].QoS == want && eps[far.ID].QoS == ofnet.QoS{}
 		}
 	}
-	eventually(t, "none without the group", is(ofnet.QoS{}))
+	eventually.True(t, "none without the group", is(ofnet.QoS{}))
 	put(t, store, state.GroupRoot+group.ID, group)
-	eventually(t, "the group's", is(ofnet.QoS{Rate: 10485, Burst: 100, DSCP: 46}))
+	eventually.True(t, "the group's", is(ofnet.QoS{Rate: 10485, Burst: 100, DSCP: 46}))
 	group.Bandwidth, group.DSCP = "20 mbps", 0
 	put(t, store, state.GroupRoot+group.ID, group)
-	eventually(t, "changed", is(ofnet.QoS{Rate: 20971, Burst: 100}))
+	eventually.True(t, "changed", is(ofnet.QoS{Rate: 20971, Burst: 100}))
 	group.Bandwidth, group.DSCP = "fast", 10
 	put(t, store, state.GroupRoot+group.ID, group)
-	eventually(t, "what can be read of it", is(ofnet.QoS{DSCP: 10}))
+	eventually.True(t, "what can be read of it", is(ofnet.QoS{DSCP: 10}))
 	commit(t, store, objdb.Delete(state.GroupRoot+group.ID))
-	eventually(t, "none", is(ofnet.QoS{}))
+	eventually.True(t, "none", is(ofnet.QoS{}))
 	group.Bandwidth = "1g"
 	put(t, store, state.GroupRoot+group.ID, group)
 	ep.EndpointGroupKey = ""
 	put(t, store, state.EndpointRoot+ep.ID, ep)
-	eventually(t, "none after leaving the group", is(ofnet.QoS{}))
+	eventually.True(t, "none after leaving the group", is(ofnet.QoS{}))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 func TestRuleRecords(t *testing.T) {
@@ -65,11 +66,11 @@ func TestRulesAreDeclaredAndTakenBack(t *testing.T) {
 		}
 		return fmt.Sprint(out)
 	}
-	eventually(t, "all are declared", func() bool { return groups() == "[1 2 3]" && d.State().Synced[drivers.SourceStore] })
+	eventually.True(t, "all are declared", func() bool { return groups() == "[1 2 3]" && d.State().Synced[drivers.SourceStore] })
 	changed, spoilt := rule(2), rule(3)
 	changed.DstEndpointGroup, spoilt.Action = 20, ""
 	put(t, store, state.PolicyRuleRoot+changed.RuleID, changed)
 	put(t, store, state.PolicyRuleRoot+spoilt.RuleID, spoilt)
 	commit(t, store, objdb.Delete(state.PolicyRuleRoot+rule(1).RuleID))
-	eventually(t, "changed; unreadable and deleted ones are gone", func() bool { return groups() == "[20]" })
+	eventually.True(t, "changed; unreadable and deleted ones are gone", func() bool { return groups() == "[20]" })
 }

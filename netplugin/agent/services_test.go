@@ -11,6 +11,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // A service is declared from its record, its list of providers and their endpoints, in
@@ -41,7 +42,7 @@ func TestServices(t *testing.T) {
 		}
 		var diff string
 		defer func() { t.Log(diff) }()
-		eventually(t, what, func() bool {
+		eventually.True(t, what, func() bool {
 			diff = cmp.Diff(map[string]drivers.Service{expected.ID: expected}, d.State().Services, cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}))
 			return diff == ""
 		})
@@ -60,7 +61,7 @@ func TestServices(t *testing.T) {
 	commit(t, store, objdb.Delete(state.ProviderRoot+list.ID))
 	want("all have gone", nil, nil)
 	commit(t, store, objdb.Delete(state.ServiceLBRoot+rec.ID))
-	eventually(t, "the service is gone", func() bool { return len(d.State().Services) == 0 })
+	eventually.True(t, "the service is gone", func() bool { return len(d.State().Services) == 0 })
 }
 
 func TestServicePort(t *testing.T) {

@@ -5,17 +5,19 @@ package kubernetes
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/lab/labtest"
 )
 
 // patience is for what comes for certain; it only bounds a test that has failed.
-var patience = labtest.Patience(5 * time.Minute)
+var patience = eventually.Scaled(5 * time.Minute)
 
 // cluster is a lab with Kubernetes.
 type cluster struct {
@@ -99,14 +101,12 @@ func (c cluster) pod(name, command string) string {
 // eventually asks until the answer is yes; said tells what it was at last.
 func (c cluster) eventually(what string, ask func() (ok bool, said string)) {
 	c.t.Helper()
-	said := ""
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		var ok bool
-		if ok, said = ask(); ok {
-			return
+	eventually.Succeeds(c.t, what, func() error {
+		if ok, said := ask(); !ok {
+			return errors.New(said)
 		}
-	}
-	c.t.Fatalf("%s: not after %s; at last: %s", what, patience, said)
+		return nil
+	})
 }
 
 // tryNetctl runs netctl where an error is a reason to ask again.

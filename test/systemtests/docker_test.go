@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/lab/labtest"
 )
 
 // dockerPatience is for what comes for certain; it only bounds a test that has failed.
-var dockerPatience = labtest.Patience(4 * time.Minute)
+var dockerPatience = eventually.Scaled(4 * time.Minute)
 
 // engines lists the versions of the Docker Engine that are here: the distribution's, and
 // the newer one where it has been built.
@@ -91,11 +91,7 @@ func (c dockers) pingsNot(host, from, to string) {
 // eventually waits for something that must happen.
 func (c dockers) eventually(what string, ok func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(dockerPatience); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("never happened: %s", what)
-		}
-	}
+	eventually.True(c.t, what, ok)
 }
 
 // networks waits until a host's Engine has exactly these networks of Contiv.
@@ -108,15 +104,14 @@ func (c dockers) networks(host string, want ...string) {
 func (c dockers) networksOf(driver, host string, want ...string) {
 	c.t.Helper()
 	slices.Sort(want)
-	var got []string
-	for deadline := time.Now().Add(dockerPatience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		got = strings.Fields(c.docker(host, "network", "ls", "--filter", "driver="+driver, "--format", "{{.Name}}"))
+	eventually.Succeeds(c.t, fmt.Sprintf("docker networks on %s: %v", host, want), func() error {
+		got := strings.Fields(c.docker(host, "network", "ls", "--filter", "driver="+driver, "--format", "{{.Name}}"))
 		slices.Sort(got)
-		if slices.Equal(got, want) {
-			return
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("they are %v", got)
 		}
-	}
-	c.t.Fatalf("docker networks on %s: %v, want %v", host, got, want)
+		return nil
+	})
 }
 
 // allocated waits until as many addresses of a network have been handed out.

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/lab/labtest"
 )
 
 // leader asks the netmaster of a host who leads; "" while nobody does.
@@ -40,17 +39,10 @@ func (c cluster) leader(from string) string {
 	return ""
 }
 
-// eventually tries until it succeeds. How long it does so only bounds a test that has
-// failed; BGP sessions that were cut take the longest.
+// eventually tries until it succeeds.
 func (c cluster) eventually(what string, try func() error) {
 	c.t.Helper()
-	var err error
-	for deadline := time.Now().Add(labtest.Patience(3 * time.Minute)); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if err = try(); err == nil {
-			return
-		}
-	}
-	c.t.Fatalf("%s: %v", what, err)
+	eventually.Succeeds(c.t, what, try)
 }
 
 // other is a host that is not the one named.
