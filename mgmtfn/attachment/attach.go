@@ -78,7 +78,7 @@ type Config struct {
 
 // EndpointPolicies holds pods to network policies.
 type EndpointPolicies interface {
-	// Await waits until a pod that has a port is declared to be held to its policies.
+	// Await waits until a pod that has a port is declared to be subject to its policies.
 	// It has a time limit of its own.
 	Await(ctx context.Context, namespace, name, uid string) error
 	// PortsChanged says that a pod was attached or detached.

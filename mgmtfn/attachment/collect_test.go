@@ -24,7 +24,7 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-func newAttacher(w *attachmenttest.World) *Attacher {
+func newAttacher(w *attachmenttest.Cluster) *Attacher {
 	log := logrus.New()
 	log.SetLevel(logrus.PanicLevel)
 	return New(Config{HostLabel: "host1", Master: w, Agent: w, Ports: w, Log: log})

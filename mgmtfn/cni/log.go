@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxLog is the size in bytes from which the log starts anew; one old copy is kept.
+// maxLog is the size in bytes from which the log starts again; one old copy is kept.
 const maxLog = 50 << 20
 
 // Log is a plugin's log. It never fails a call.

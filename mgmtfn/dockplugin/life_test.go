@@ -128,7 +128,7 @@ func TestForeignName(t *testing.T) {
 }
 
 // TestStaleNetworkIsReplaced: what the Engine has of ours, but otherwise than it is now,
-// is made anew.
+// is made again.
 func TestStaleNetworkIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.engine.Put(dockerd.Network{

@@ -23,7 +23,7 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-func newServer(w *attachmenttest.World) *Server {
+func newServer(w *attachmenttest.Cluster) *Server {
 	log := logrus.New()
 	log.SetLevel(logrus.PanicLevel)
 	return NewServer(attachment.New(attachment.Config{HostLabel: "host1", Master: w, Agent: w, Ports: w, Log: log}))
@@ -123,26 +123,26 @@ func TestFailedAddLeavesNothing(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {
 		name string
-		set  func(*attachmenttest.World)
+		set  func(*attachmenttest.Cluster)
 		req  func(cniapi.PodRequest) cniapi.PodRequest
 		code uint
 		msg  string
 	}{
-		{"netmaster refuses", func(w *attachmenttest.World) { w.Fail(attachmenttest.Create, errs.Wrap(errs.Invalid, boom)) }, nil, cni.CodeEndpoint, "Contiv:Error creating EP"},
-		{"no netmaster", func(w *attachmenttest.World) { w.Fail(attachmenttest.Create, errs.Wrap(errs.Unavailable, boom)) }, nil, cni.CodeTryLater, "Contiv:Error creating EP"},
-		{"pool exhausted", func(w *attachmenttest.World) { w.Fail(attachmenttest.Create, errs.Wrap(errs.Exhausted, boom)) }, nil, cni.CodeExhausted, "Contiv:Error creating EP"},
-		{"no port", func(w *attachmenttest.World) { w.Fail(attachmenttest.Attach, errs.Wrap(errs.Unavailable, boom)) }, nil, cni.CodeTryLater, "Contiv:Error setting interface attributes"},
-		{"no flows", func(w *attachmenttest.World) { w.Fail(attachmenttest.Ready, errs.Wrap(errs.Internal, boom)) }, nil, cni.CodeEndpoint, "Contiv:Error creating EP"},
+		{"netmaster refuses", func(w *attachmenttest.Cluster) { w.Fail(attachmenttest.Create, errs.Wrap(errs.Invalid, boom)) }, nil, cni.CodeEndpoint, "Contiv:Error creating EP"},
+		{"no netmaster", func(w *attachmenttest.Cluster) { w.Fail(attachmenttest.Create, errs.Wrap(errs.Unavailable, boom)) }, nil, cni.CodeTryLater, "Contiv:Error creating EP"},
+		{"pool exhausted", func(w *attachmenttest.Cluster) { w.Fail(attachmenttest.Create, errs.Wrap(errs.Exhausted, boom)) }, nil, cni.CodeExhausted, "Contiv:Error creating EP"},
+		{"no port", func(w *attachmenttest.Cluster) { w.Fail(attachmenttest.Attach, errs.Wrap(errs.Unavailable, boom)) }, nil, cni.CodeTryLater, "Contiv:Error setting interface attributes"},
+		{"no flows", func(w *attachmenttest.Cluster) { w.Fail(attachmenttest.Ready, errs.Wrap(errs.Internal, boom)) }, nil, cni.CodeEndpoint, "Contiv:Error creating EP"},
 		{
-			"no namespace", func(*attachmenttest.World) {}, func(r cniapi.PodRequest) cniapi.PodRequest { r.Netns = "/nowhere"; return r },
+			"no namespace", func(*attachmenttest.Cluster) {}, func(r cniapi.PodRequest) cniapi.PodRequest { r.Netns = "/nowhere"; return r },
 			cni.CodeNetns, "Contiv:Error moving to netns",
 		},
 		{
-			"bad interface name", func(*attachmenttest.World) {}, func(r cniapi.PodRequest) cniapi.PodRequest { r.IfName = "a/b"; return r },
+			"bad interface name", func(*attachmenttest.Cluster) {}, func(r cniapi.PodRequest) cniapi.PodRequest { r.IfName = "a/b"; return r },
 			cni.CodeInterface, "Contiv:Error setting interface attributes",
 		},
 		{
-			"no container id", func(*attachmenttest.World) {}, func(r cniapi.PodRequest) cniapi.PodRequest { r.ContainerID = ""; return r },
+			"no container id", func(*attachmenttest.Cluster) {}, func(r cniapi.PodRequest) cniapi.PodRequest { r.ContainerID = ""; return r },
 			cni.CodeInvalidEnv, "Contiv:Error creating EP",
 		},
 	} {

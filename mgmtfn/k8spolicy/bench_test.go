@@ -25,7 +25,7 @@ func large(tb testing.TB, g generator) (cluster, *ClusterState, map[string]Key) 
 		p.Status.PodIPs = []corev1.PodIP{{IP: netip.AddrFrom4([4]byte{10, 2, byte(i >> 8), byte(i)}).String()}}
 		c.pods = append(c.pods, p)
 	}
-	w, err := c.world()
+	w, err := c.state()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type members struct {
 	addresses []netip.Prefix // theirs, sorted; not to be changed
 }
 
-// NewClusterState makes an empty world.
+// NewClusterState makes an empty cluster state.
 func NewClusterState() *ClusterState {
 	return &ClusterState{
 		namespaces: map[string]Namespace{}, pods: map[string]map[string]Pod{}, policies: map[string]map[string]Policy{},

@@ -14,14 +14,14 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// Result is what the pods of a host are held to.
+// Result is what the pods of a host are subject to.
 type Result struct {
 	EndpointPolicies map[string]drivers.EndpointPolicy // by endpoint id
 	Sets             map[string]drivers.PolicyRuleSet  // by id; each is referred to
 }
 
-// Compile says what the pods of this host are held to: pods maps the ids of endpoints
-// to the pods they are of. A pod that is not known is held to nothing.
+// Compile says what the pods of this host are subject to: pods maps the ids of endpoints
+// to the pods they are of. A pod that is not known has no policies.
 func (w *ClusterState) Compile(pods map[string]Key) Result {
 	r := Result{EndpointPolicies: map[string]drivers.EndpointPolicy{}, Sets: map[string]drivers.PolicyRuleSet{}}
 	done := map[ruleKey]found{}
@@ -39,7 +39,7 @@ func (w *ClusterState) Compile(pods map[string]Key) Result {
 // set adds the set of what policies allow a pod in one direction, and returns its id;
 // none if they do not isolate it.
 func (w *ClusterState) set(sets map[string]drivers.PolicyRuleSet, done map[ruleKey]found, p Pod, policies []Policy, out bool) string {
-	s := selection{world: w, done: done, pod: p, tenant: w.tenant(p), out: out}
+	s := selection{cluster: w, done: done, pod: p, tenant: w.tenant(p), out: out}
 	for _, policy := range policies {
 		if side := policy.side(out); side.Isolates {
 			s.policies = append(s.policies, policy)
@@ -64,7 +64,7 @@ func (p Policy) side(out bool) Side {
 
 // selection is the policies that isolate a pod in one direction.
 type selection struct {
-	world    *ClusterState
+	cluster  *ClusterState
 	done     map[ruleKey]found // what has been found out already, of this compilation
 	pod      Pod
 	tenant   string
@@ -146,17 +146,17 @@ type found struct {
 func (s selection) find(key ruleKey, r Rule) found {
 	f := found{named: map[ofnet.PortRange][]netip.Prefix{}}
 	if s.out && r.AnyPeer {
-		f.name(r.Ports, s.world.standsFor(anyPod, "", s.tenant).pods, nil)
+		f.name(r.Ports, s.cluster.standsFor(anyPod, "", s.tenant).pods, nil)
 	}
 	for _, peer := range r.Peers {
 		if peer.Blocks != nil {
 			f.peers = append(f.peers, peer.Blocks...)
 			if s.out {
-				f.name(r.Ports, s.world.standsFor(anyPod, "", s.tenant).pods, peer.Blocks)
+				f.name(r.Ports, s.cluster.standsFor(anyPod, "", s.tenant).pods, peer.Blocks)
 			}
 			continue
 		}
-		m := s.world.standsFor(peer, key.policy.Namespace, s.tenant)
+		m := s.cluster.standsFor(peer, key.policy.Namespace, s.tenant)
 		f.peers = append(f.peers, m.addresses...)
 		if s.out {
 			f.name(r.Ports, m.pods, nil)

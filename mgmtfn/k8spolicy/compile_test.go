@@ -20,7 +20,7 @@ func TestCompileAgreesWithReferenceModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := generator{rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))}
 		c := g.cluster(12, g.IntN(8))
-		w, err := c.world()
+		w, err := c.state()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,13 +52,13 @@ func TestCompileAgreesWithReferenceModel(t *testing.T) {
 	}
 }
 
-// A world that has seen everything change compiles to what a fresh one does: nothing
+// A cluster state that has seen everything change compiles to what a fresh one does: nothing
 // depends on the order, and nothing is remembered that no longer holds.
 func TestCompileForgetsWhatWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := generator{rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))}
 		c := g.cluster(10, 5)
-		w, err := c.world()
+		w, err := c.state()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestCompileForgetsWhatWas(t *testing.T) {
 				w.SetPolicy(p)
 			}
 		}
-		fresh, err := c.world()
+		fresh, err := c.state()
 		if err != nil {
 			t.Fatal(err)
 		}

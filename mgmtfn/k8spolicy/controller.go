@@ -34,7 +34,7 @@ type Config struct {
 	Driver                            Driver
 	// Patience is how long a pod waits for the API server's lists; 5 s when 0.
 	Patience time.Duration
-	// StartWithout has a pod start, held to nothing, if they are not there by then.
+	// StartWithout has a pod start, without any policy, if they are not there by then.
 	// Otherwise the runtime has to try again.
 	StartWithout bool
 	Log          logrus.FieldLogger
@@ -47,7 +47,7 @@ type Controller struct {
 	kick chan struct{}
 
 	mu      sync.Mutex
-	world   *ClusterState
+	cluster *ClusterState
 	synced  bool          // all lists have been read
 	seen    uint64        // changes
 	done    uint64        // of these, the ones that have been declared
@@ -62,11 +62,11 @@ func New(cfg Config) *Controller {
 		cfg.Patience = 5 * time.Second
 	}
 	return &Controller{
-		cfg: cfg, kick: make(chan struct{}, 1), world: NewClusterState(),
+		cfg: cfg, kick: make(chan struct{}, 1), cluster: NewClusterState(),
 	}
 }
 
-// Run works until ctx ends; what pods are held to stays. The API server may be unreachable, at
+// Run works until ctx ends; the endpoint policies stay. The API server may be unreachable, at
 // the start as well: then it is waited for, and what was before stays.
 func (c *Controller) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -151,18 +151,18 @@ func (c *Controller) set(o any) {
 	switch o := o.(type) {
 	case *corev1.Pod:
 		p := ParsePod(o)
-		if old, ok := c.world.Pod(p.Key); ok && old.equal(p) {
+		if old, ok := c.cluster.Pod(p.Key); ok && old.equal(p) {
 			return // as mostly: its state has changed in ways that do not matter here
 		}
-		c.world.SetPod(p)
+		c.cluster.SetPod(p)
 	case *corev1.Namespace:
-		c.world.SetNamespace(ParseNamespace(o))
+		c.cluster.SetNamespace(ParseNamespace(o))
 	case *networkingv1.NetworkPolicy:
 		p, err := ParsePolicy(o)
 		if err != nil {
 			c.cfg.Log.WithError(err).Error("a network policy has a part that cannot be enforced; enforcing the rest")
 		}
-		c.world.SetPolicy(p)
+		c.cluster.SetPolicy(p)
 	default:
 		return
 	}
@@ -177,18 +177,18 @@ func (c *Controller) remove(o any) {
 	defer c.mu.Unlock()
 	switch o := o.(type) {
 	case *corev1.Pod:
-		c.world.RemovePod(Key{o.Namespace, o.Name})
+		c.cluster.RemovePod(Key{o.Namespace, o.Name})
 	case *corev1.Namespace:
-		c.world.RemoveNamespace(o.Name)
+		c.cluster.RemoveNamespace(o.Name)
 	case *networkingv1.NetworkPolicy:
-		c.world.RemovePolicy(Key{o.Namespace, o.Name})
+		c.cluster.RemovePolicy(Key{o.Namespace, o.Name})
 	default:
 		return
 	}
 	c.touch()
 }
 
-// touch has everything declared anew. The caller holds mu.
+// touch has everything declared again. The caller holds mu.
 func (c *Controller) touch() {
 	c.seen++
 	select {
@@ -204,8 +204,8 @@ func (c *Controller) PortsChanged() {
 	c.touch()
 }
 
-// declare compiles the world and has the driver hold the pods to it. A set is there
-// before a guard refers to it, and goes after.
+// declare compiles the cluster state and has the driver hold the pods to it. A set is there
+// before an endpoint policy refers to it, and goes after.
 func (c *Controller) declare() {
 	c.mu.Lock()
 	seen := c.seen
@@ -217,7 +217,7 @@ func (c *Controller) declare() {
 		}
 	}
 	c.mu.Lock()
-	now := c.world.Compile(pods)
+	now := c.cluster.Compile(pods)
 	c.mu.Unlock()
 	for _, s := range now.Sets {
 		if old, ok := c.declared.Sets[s.ID]; !ok || !old.Equal(s) {
@@ -246,7 +246,7 @@ func (c *Controller) declare() {
 	c.mu.Unlock()
 }
 
-// Await waits until a pod that has been attached is declared to be held to its policies.
+// Await waits until a pod that has been attached is declared to be subject to its policies.
 // A pod that the API server's list does not have yet is Unavailable, and so is every pod
 // without the lists, unless the configuration says otherwise; Ready says so, too.
 func (c *Controller) Await(ctx context.Context, namespace, name, uid string) error {
@@ -257,7 +257,7 @@ func (c *Controller) Await(ctx context.Context, namespace, name, uid string) err
 	covers := uint64(0) // the change with which both the port and the pod are known
 	for {
 		c.mu.Lock()
-		p, known := c.world.Pod(key)
+		p, known := c.cluster.Pod(key)
 		known = known && (uid == "" || p.UID == uid)
 		if known && covers == 0 {
 			covers = c.seen
@@ -274,7 +274,7 @@ func (c *Controller) Await(ctx context.Context, namespace, name, uid string) err
 			case !synced && !c.cfg.StartWithout:
 				return errs.New(errs.Unavailable, "pod %s: the API server's lists of pods, namespaces and networkpolicies are not known to the agent yet; the pod waits for them", key)
 			case !synced:
-				c.cfg.Log.WithField("pod", key).Warn("the API server's lists are not known; the pod is held to no network policy until they are")
+				c.cfg.Log.WithField("pod", key).Warn("the API server's lists are not known; the pod starts without network policies until they are")
 				return nil
 			}
 			return errs.New(errs.Unavailable, "pod %s: its network policies are not known yet: the API server's list has no such pod with UID %q", key, uid)

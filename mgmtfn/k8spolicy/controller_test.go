@@ -28,7 +28,7 @@ import (
 	"github.com/contiv/netplugin/utils/signal"
 )
 
-// driver keeps the driver's promises, and checks that no guard ever refers to a set that
+// driver keeps the driver's promises, and checks that no endpoint policy ever refers to a set that
 // is not there: its pod would be cut off.
 type driver struct {
 	t        *testing.T
@@ -226,7 +226,7 @@ func TestControllerReadsWhatItCan(t *testing.T) {
 	}
 }
 
-// A pod that is added waits until it is held to its policies; it is the very pod.
+// A pod that is added waits until it is subject to its policies; it is the very pod.
 func TestAwait(t *testing.T) {
 	api, d := newServer(), newDriver(t, map[string]string{})
 	api.policies.Add(fromApp("p", "db"))

@@ -1,4 +1,4 @@
-// Package k8spolicy holds the pods of this host to the NetworkPolicies of a Kubernetes
+// Package k8spolicy enforces, for the pods of this host, the NetworkPolicies of a Kubernetes
 // cluster (networking.k8s.io/v1).
 //
 // A policy selects pods of its namespace and lists, for connections to them or from
@@ -7,8 +7,8 @@
 // pod add up, in any order; there is nothing to deny with.
 //
 // ClusterState holds what policies depend on: Namespaces, Pods and NetworkPolicies. Compile
-// makes of it, for the pods of this host alone, guards and the sets of connections they
+// makes of it, for the pods of this host alone, endpoint policies and the sets of connections they
 // refer to; pods that the same policies select share a set. It is a function of the
-// world and has no side effects. Controller keeps a ClusterState equal to the API server's,
+// cluster state and has no side effects. Controller keeps a ClusterState equal to the API server's,
 // and the driver equal to what it compiles to. Nothing asks netmaster.
 package k8spolicy

@@ -191,8 +191,8 @@ func allows(s drivers.PolicyRuleSet, peer netip.Addr, proto uint8, port uint16) 
 	return false
 }
 
-// world is the cluster as Compile sees it.
-func (c cluster) world() (*ClusterState, error) {
+// state is the cluster as Compile sees it.
+func (c cluster) state() (*ClusterState, error) {
 	w := NewClusterState()
 	for _, n := range c.namespaces {
 		w.SetNamespace(ParseNamespace(n))

@@ -115,7 +115,7 @@ func TestSecondOpinion(t *testing.T) {
 		g := generator{rand.New(rand.NewPCG(uint64(seed), 7))}
 		c := g.cluster(12, 1+g.IntN(8))
 		c.withoutNotIn()
-		w, err := c.world()
+		w, err := c.state()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 
 const tunnelPort = 65000
 
-// bridge is one of a real switch that has guards.
+// bridge is one of a real switch that has endpoint policies.
 type bridge struct {
 	*ofnet.Switch
 	t       testing.TB
@@ -110,7 +110,7 @@ func TestPoliciesOnARealSwitch(t *testing.T) {
 			c.withoutNotIn()
 		}
 		opinion := c.opinion()
-		w, err := c.world()
+		w, err := c.state()
 		if err != nil {
 			t.Fatal(err)
 		}

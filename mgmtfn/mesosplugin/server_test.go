@@ -28,7 +28,7 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-func newServer(w *attachmenttest.World) *Server {
+func newServer(w *attachmenttest.Cluster) *Server {
 	log := logrus.New()
 	log.SetLevel(logrus.PanicLevel)
 	at := attachment.New(attachment.Config{HostLabel: "host1", Master: w, Agent: w, Ports: w, Log: log})
@@ -37,7 +37,7 @@ func newServer(w *attachmenttest.World) *Server {
 
 // ipv4 makes a world whose network has a gateway of both families, but addresses of IPv4
 // only.
-func ipv4(t *testing.T) *attachmenttest.World {
+func ipv4(t *testing.T) *attachmenttest.Cluster {
 	w := attachmenttest.New(t)
 	w.Net.Subnet6, w.Net.Gateway6 = netip.Prefix{}, netip.MustParseAddr("2001:db8::fe")
 	return w

@@ -24,7 +24,7 @@ func waitForReadyStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 }
 
 // reconnect is how often a server that is down is tried. (The library's own limit of
-// two minutes would keep an agent away from a store that is back.)
+// two minutes would keep an agent from a store that is back.)
 var reconnect = grpc.ConnectParams{
 	Backoff:           grpcbackoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
 	MinConnectTimeout: 3 * time.Second,

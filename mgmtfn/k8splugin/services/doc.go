@@ -2,7 +2,7 @@
 //
 // What is declared follows from Services, EndpointSlices and Nodes, as the API server
 // has them, and from the endpoints and networks of Contiv: translate is that function.
-// A Watcher keeps lists of the objects, and declares anew what a change may concern. A
+// A Watcher keeps lists of the objects, and declares again what a change may concern. A
 // Service that the API server no longer has is found by comparing, however long the
 // agent could not reach it.
 //

@@ -261,7 +261,7 @@ func prefer(all []candidate, env surroundings) {
 
 // choose says who takes connections: what is ready and near, or, where nothing is ready,
 // what still serves while it terminates. Others keep the connections they have. Only
-// datagrams are led away at once from what is neither ready nor about to end: a client
+// datagrams leave at once what is neither ready nor about to end: a client
 // of UDP would never learn that nobody listens.
 func choose(all []candidate, proto uint8) []drivers.ServiceProvider {
 	ready := map[string]bool{} // by tenant

@@ -40,7 +40,7 @@ type Watcher struct {
 
 	mu     sync.Mutex
 	owners *owners
-	// What may have to be declared anew.
+	// What may have to be declared again.
 	stale struct {
 		all   bool
 		keys  map[string]struct{} // <namespace>/<name>

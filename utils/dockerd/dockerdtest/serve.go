@@ -85,19 +85,22 @@ func Handler(e *Engine) http.Handler {
 		name, err := e.PluginName(r.Context(), r.PathValue("id"))
 		reply(w, plugin.Plugin{Name: name}, err)
 	})
-	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
-		first := true
-		_ = e.Watch(r.Context(), func() {
-			if !first { // a client knows that it is connected
-				_ = json.NewEncoder(w).Encode(events.Message{Type: events.NetworkEventType, Action: events.ActionCreate})
-			}
-			first = false
-			_ = http.NewResponseController(w).Flush()
-		})
-	})
+	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) { serveEvents(e, w, r) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Path = strings.TrimPrefix(r.URL.Path, "/v"+APIVersion)
 		mux.ServeHTTP(w, r)
+	})
+}
+
+// serveEvents tells of a network event after every change.
+func serveEvents(e *Engine, w http.ResponseWriter, r *http.Request) {
+	first := true
+	_ = e.Watch(r.Context(), func() {
+		if !first { // a client knows that it is connected
+			_ = json.NewEncoder(w).Encode(events.Message{Type: events.NetworkEventType, Action: events.ActionCreate})
+		}
+		first = false
+		_ = http.NewResponseController(w).Flush()
 	})
 }
 

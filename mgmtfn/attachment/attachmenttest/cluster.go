@@ -20,9 +20,9 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// World is netmaster, agent and driver in one: endpoints are kept in a map, ports are
+// Cluster is netmaster, agent and driver in one: endpoints are kept in a map, ports are
 // real veth pairs whose names are unlike those of a real agent.
-type World struct {
+type Cluster struct {
 	Net drivers.Network // the only network
 
 	mu        sync.Mutex
@@ -46,21 +46,21 @@ const (
 )
 
 // Fail has a call end with err from now on, nil for none.
-func (w *World) Fail(c Call, err error) {
+func (w *Cluster) Fail(c Call, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failing[c] = err
 }
 
-func (w *World) failure(c Call) error {
+func (w *Cluster) failure(c Call) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.failing[c]
 }
 
-// New makes a World with one network, net1 of tenant default; its ports go with the test.
-func New(t testing.TB) *World {
-	w := &World{
+// New makes a Cluster with one network, net1 of tenant default; its ports go with the test.
+func New(t testing.TB) *Cluster {
+	w := &Cluster{
 		Net: drivers.Network{
 			Network: ofnet.Network{
 				ID: "net1.default", Encap: ofnet.VXLAN,
@@ -80,7 +80,7 @@ func New(t testing.TB) *World {
 	return w
 }
 
-func (w *World) CreateEndpoint(_ context.Context, req masterapi.CreateEndpointRequest) (state.Endpoint, error) {
+func (w *Cluster) CreateEndpoint(_ context.Context, req masterapi.CreateEndpointRequest) (state.Endpoint, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.failing[Create]; err != nil {
@@ -102,7 +102,7 @@ func (w *World) CreateEndpoint(_ context.Context, req masterapi.CreateEndpointRe
 	return ep, nil
 }
 
-func (w *World) DeleteEndpoint(_ context.Context, req masterapi.DeleteEndpointRequest) error {
+func (w *Cluster) DeleteEndpoint(_ context.Context, req masterapi.DeleteEndpointRequest) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.failing[Delete]; err != nil {
@@ -112,16 +112,16 @@ func (w *World) DeleteEndpoint(_ context.Context, req masterapi.DeleteEndpointRe
 	return nil
 }
 
-func (w *World) Network(_ context.Context, id string) (drivers.Network, error) {
+func (w *Cluster) Network(_ context.Context, id string) (drivers.Network, error) {
 	if id != w.Net.ID {
 		return drivers.Network{}, errs.New(errs.NotFound, "network %s is not known on this host", id)
 	}
 	return w.Net, nil
 }
 
-func (w *World) KnownNetwork(id string) (drivers.Network, bool) { return w.Net, id == w.Net.ID }
+func (w *Cluster) KnownNetwork(id string) (drivers.Network, bool) { return w.Net, id == w.Net.ID }
 
-func (w *World) LocalEndpoints() []state.Endpoint {
+func (w *Cluster) LocalEndpoints() []state.Endpoint {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []state.Endpoint
@@ -131,10 +131,10 @@ func (w *World) LocalEndpoints() []state.Endpoint {
 	return out
 }
 
-func (w *World) PortsChanged() {}
-func (w *World) Ready() error  { return w.failure(Ready) }
+func (w *Cluster) PortsChanged() {}
+func (w *Cluster) Ready() error  { return w.failure(Ready) }
 
-func (w *World) Serving() error {
+func (w *Cluster) Serving() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked++
@@ -142,13 +142,13 @@ func (w *World) Serving() error {
 }
 
 // Asked counts the calls of Serving.
-func (w *World) Asked() int {
+func (w *Cluster) Asked() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.asked
 }
 
-func (w *World) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, _ uint16) (drivers.Port, error) {
+func (w *Cluster) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, _ uint16) (drivers.Port, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.failing[Attach]; err != nil {
@@ -175,7 +175,7 @@ func (w *World) Attach(_ context.Context, a drivers.Attachment, _ ofnet.Encap, _
 	return a.Port, nil
 }
 
-func (w *World) Detach(_ context.Context, id string) error {
+func (w *Cluster) Detach(_ context.Context, id string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.failing[Detach]; err != nil {
@@ -192,7 +192,7 @@ func (w *World) Detach(_ context.Context, id string) error {
 	return nil
 }
 
-func (w *World) Attachments() []drivers.Attachment {
+func (w *Cluster) Attachments() []drivers.Attachment {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []drivers.Attachment
@@ -202,17 +202,17 @@ func (w *World) Attachments() []drivers.Attachment {
 	return out
 }
 
-func (w *World) Realised(context.Context, string) error { return w.failure(Ready) }
+func (w *Cluster) Realised(context.Context, string) error { return w.failure(Ready) }
 
 // Adopt takes a port in that nobody has asked for.
-func (w *World) Adopt(a drivers.Attachment) {
+func (w *Cluster) Adopt(a drivers.Attachment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ports[a.EndpointID] = a
 }
 
 // Counts says how many endpoints and ports there are.
-func (w *World) Counts() string {
+func (w *Cluster) Counts() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return fmt.Sprintf("%d endpoints, %d ports", len(w.endpoints), len(w.ports))
