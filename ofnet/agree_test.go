@@ -206,16 +206,16 @@ func (a *agreement) service(n Network, i int) Service {
 	i %= 4
 	s := Service{ID: fmt.Sprint("s", i), VRF: n.VRF, Affinity: time.Duration(r.IntN(2)) * time.Hour}
 	for k, proto := range protocols() {
-		seat := Frontend{
+		f := Frontend{
 			Number: uint32(1 + 10*i + k), Proto: proto, Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(n.Tag - 100), byte(200 + i)}), uint16(80+k)), Drop: r.IntN(2) == 0,
 		}
 		for v := range r.IntN(4) {
-			seat.Providers = append(seat.Providers, Provider{
+			f.Providers = append(f.Providers, Provider{
 				Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(n.Tag - 100), byte(1 + v)}), 8080), Draining: r.IntN(4) == 0,
 			})
 		}
-		SortProviders(seat.Providers)
-		s.Frontends = append(s.Frontends, seat)
+		SortProviders(f.Providers)
+		s.Frontends = append(s.Frontends, f)
 	}
 	return s
 }

@@ -63,7 +63,7 @@ func (s *Switch) Inject(ctx context.Context, packets []of.Message) error {
 	ch, synced := s.channel, s.synced
 	s.mu.Unlock()
 	if ch == nil || !synced {
-		return errs.New(errs.Unavailable, "bridge %s: no OpenFlow channel", s.cfg.Name)
+		return errs.New(errs.Unavailable, "bridge %s: no OpenFlow connection", s.cfg.Name)
 	}
 	return ch.Send(ctx, packets)
 }

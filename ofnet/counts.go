@@ -68,7 +68,7 @@ func (s *Switch) meterStats(ctx context.Context) ([]of.MeterStats, error) {
 	ch := s.channel
 	s.mu.Unlock()
 	if ch == nil {
-		return nil, errs.New(errs.Unavailable, "bridge %s has no OpenFlow channel", s.cfg.Name)
+		return nil, errs.New(errs.Unavailable, "bridge %s has no OpenFlow connection", s.cfg.Name)
 	}
 	if ch, ok := ch.(interface {
 		MeterStats(context.Context) ([]of.MeterStats, error)

@@ -9,14 +9,14 @@ import (
 
 // desiredSet holds what owners want of one kind (flows, groups or meters), by key, beside
 // what the bridge has. Owners that want the same key share it: the first one's value
-// counts until it lets go. The Switch's lock guards it.
+// counts until it releases it. The Switch's lock guards it.
 type desiredSet[K comparable, V any] struct {
 	diff    *delta.Map[K, V]
 	holders map[K]string     // whose value is the desired one
 	rivals  map[K][]claim[V] // further owners that want the key; normally empty
 	refused map[K]error      // what the bridge does not accept, until tried again
 
-	// hash, if set, makes the checksum of a wish; digest is their sum, which does not
+	// hash, if set, makes the checksum of a desired value; digest is their sum, which does not
 	// depend on their order.
 	hash   func(K, V) uint64
 	digest uint64
@@ -73,7 +73,7 @@ func (w *desiredSet[K, V]) want(key K, v V) {
 	w.diff.SetDesired(key, v)
 }
 
-// forget takes the present wish for a key out of the digest.
+// forget takes the desired value of a key out of the digest.
 func (w *desiredSet[K, V]) forget(key K) {
 	if w.hash == nil {
 		return

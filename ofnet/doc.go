@@ -13,13 +13,13 @@
 //	source     does a container send under its own addresses?
 //	neighbour  is it ARP or neighbour discovery?
 //	arp, nd    answer for addresses that are known
-//	dns        what containers ask name servers goes by way of the agent
+//	dns        DNS queries of containers are passed to the agent
 //	service    connections to a service go to one of its providers, and back
 //	route      which endpoint has the destination address?        (routing modes)
-//	guard      is the endpoint held to what is allowed? (before the rules)
+//	endpoint-policy  do the policies of the endpoint allow it? (before the rules)
 //	reach      is it for a port of the control plane on a host?   (vlan modes)
 //	policy     do the rules allow it? (before or after the route)
-//	reject     the agent answers what is not wanted, at a bounded rate
+//	reject     the agent answers rejected packets, at a bounded rate
 //	hop        is it another network? then one hop less to live   (routing modes)
 //	deliver    out of the port the route has chosen               (routing modes)
 //	uplink     from and to the links beyond the uplinks           (vlan routing mode)
@@ -27,8 +27,11 @@
 //	mac        which endpoint has the destination MAC? else flood (vxlan bridge mode)
 //	switch     let the bridge learn and forward by MAC            (vlan bridge mode)
 //
-// A forwarding mode is a choice of features (see modes.go), the order of tables is one
-// list (tables.go), and what a register means is written in one place (fields.go).
+// A feature answers one question: which rows does this Object need in your tables? A
+// forwarding mode is a choice of configured features (modes.go). The tables, their order and
+// their stages are one list (tables.go), and so is what registers hold (registers.go).
+// docs/pipeline.md is made from these and walks a packet through every mode;
+// docs/howto/add-a-feature.md shows how to add a feature.
 //
 // # Reconciling
 //

@@ -7,15 +7,15 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// guards hold connections of single endpoints of this host to sets of what is allowed,
-// before the rules of their VRF are asked; each may deny. They use the connection
+// endpointPolicies check connections of single endpoints of this host against rule sets,
+// before the rules of their VRF are checked; either may deny. They use the connection
 // tracking of the rules: an admitted connection is committed once, after both.
 //
-//	guard      VRF without rules: is one of the two ends guarded? look the connection up
-//	guard-out  which set holds for the sender?
-//	allow-out  does it allow this?
-//	guard-in   which set holds for the receiver?
-//	allow-in   does it allow this?
+//	endpoint-policy  VRF without rules: has one of the two ends a policy? track the connection
+//	policy-out       which set holds for the sender?
+//	allow-out        does it allow this?
+//	policy-in        which set holds for the receiver?
+//	allow-in         does it allow this?
 //
 // A set is a number in a register, so its flows do not depend on how many endpoints it
 // holds for. Where peers and ports would multiply, they are clauses of a conjunction.

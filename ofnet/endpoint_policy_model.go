@@ -92,7 +92,7 @@ func Fingerprint(text string) uint64 {
 	return x ^ x>>31
 }
 
-// GenerationWith is Generation where guards decide as well: extra sums up the
+// GenerationWith is Generation where endpoint policies decide as well: extra sums up the
 // fingerprints of theirs. s may be nil, for no rules.
 func (s *RuleSet) GenerationWith(extra uint64) uint32 {
 	if s != nil {

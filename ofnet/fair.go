@@ -2,13 +2,13 @@ package ofnet
 
 import of "github.com/contiv/netplugin/libopenflow"
 
-// fair keeps a container of this host from using up what all containers share: room in
+// fair keeps a container of this host from exhausting what all containers share: entries of
 // connection tracking, and the agent's time.
 //
 //	service-new  what begins a connection that has to do with a service, within the rate
 //	state-new    what begins a connection that is subject to rules, within the rate
 //
-// A packet that begins a connection counts once, where it is looked up first.
+// A packet that begins a connection counts once, where it is tracked first.
 type fair struct{}
 
 // Meters of endpoints, between those of queries and rejectMeter. Ports that share one are
@@ -35,7 +35,7 @@ func (fair) id() uint8 { return featureFair }
 
 func (fair) tables() []table { return []table{tableServiceNew, tableStateNew} }
 
-// afterService and afterTrack are where packets go that have been looked up.
+// afterService and afterTrack are the tables that follow a lookup in connection tracking.
 func (p *Pipeline) afterService() table {
 	if p.set.ConnectionRate == 0 {
 		return tableServiceState

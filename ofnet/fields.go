@@ -20,7 +20,8 @@ const (
 
 // Numbers that features put into cookies.
 const (
-	featureClassify = iota + 1
+	featureMiss = iota
+	featureClassify
 	featureNeighbour
 	featureARP
 	featureND
@@ -44,6 +45,34 @@ const (
 	featureReach
 	featureFrame
 )
+
+// featureNames are the features as inspection names them.
+var featureNames = [...]string{
+	featureMiss:           "miss",
+	featureClassify:       "classify",
+	featureNeighbour:      "neighbour",
+	featureARP:            "arp",
+	featureND:             "nd",
+	featureRoute:          "route",
+	featureSwitch:         "switch",
+	featureSource:         "source",
+	featurePolicy:         "policy",
+	featureDNS:            "dns",
+	featureUplink:         "uplink",
+	featureExternal:       "external",
+	featureService:        "service",
+	featureReject:         "reject",
+	featureCountOut:       "service",
+	featureCountIn:        "service",
+	featureAffinity:       "service",
+	featureHost:           "host",
+	featureEndpointPolicy: "endpoint-policy",
+	featureFair:           "fair",
+	featureMixed:          "service",
+	featureTunnel:         "tunnel",
+	featureReach:          "reach",
+	featureFrame:          "frame",
+}
 
 // A cookie is round (16 bits) | feature (8) | 7 zero bits | learned (1) | object (32). The round
 // counts the starts of the agent; the object is a hash of its name, which tells whose

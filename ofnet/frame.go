@@ -47,7 +47,7 @@ func (f frames) part(p *Pipeline, o Object) part {
 }
 
 func (frames) base(p *Pipeline) []row {
-	next := p.gotoNext(tableFrame)
+	next := goTo(p.next(tableFrame))
 	rows := []row{
 		{tableFrame, prioGeneral, of.NewMatch().ARP(arpRequest), next},
 		{tableFrame, prioGeneral, of.NewMatch().ARP(arpReply), next},

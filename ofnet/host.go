@@ -13,7 +13,7 @@ type HostAccess struct {
 	Addr4, Addr6     netip.Addr // of the host
 	Subnet4, Subnet6 netip.Prefix
 	// Pass4 and Pass6 are what containers see instead of somebody for whom the host
-	// forwards, where they would not find the way back to that one.
+	// forwards, where they have no route back to that one.
 	Pass4, Pass6 netip.Addr
 	// NodeSNAT4 and NodeSNAT6 are this host's among hosts: under them it reaches containers of
 	// others. No container may have them. Zero: it does not.
@@ -44,8 +44,8 @@ func (h HostAccess) answers() []netip.Addr { return append(h.addrs(), h.Pass4, h
 // everything else, and so is what containers begin. The host's rules see to it that
 // nobody else has that address (package hostnet).
 //
-// With world, the host is also the way to everywhere outside: what no route of the VRF
-// covers goes to it. Then addresses are translated, by a connection tracking zone of
+// With world, the host is also the default gateway to the outside: what no route of the
+// VRF covers goes to it. Then addresses are translated, by a connection tracking zone of
 // each VRF: tenants may have equal addresses. A connection that the host has made to a
 // container's own address is not.
 type hostAccess struct{ world bool }
@@ -121,9 +121,9 @@ func (f hostAccess) base(p *Pipeline) []row {
 	return rows
 }
 
-// hostCheck has connections of the host looked up where those of the containers that
-// match are tracked: what has them tracked, rules or a guard, has this too, or answers of
-// the host would be taken for something that nobody has asked for.
+// hostCheck tracks connections of the host with the containers that match, where these
+// are tracked because of rules or endpoint policies. Otherwise answers of the host would
+// count as unsolicited.
 func (p *Pipeline) hostCheck(containers of.Match) []row {
 	if !p.set.Host.enabled() {
 		return nil
@@ -132,15 +132,15 @@ func (p *Pipeline) hostCheck(containers of.Match) []row {
 	return []row{{tableHostCheck, prioNormal, containers.IP(), look}, {tableHostCheck, prioNormal, containers.IPv6(), look}}
 }
 
-// network keeps what is meant for an address of the tenant's own networks that nobody
-// has from leaving the overlay.
+// network drops what is sent to an unused address of the tenant's own networks, so that it
+// does not leave the overlay.
 func (f hostAccess) network(p *Pipeline, n Network) []row {
 	rows := f.snatNetwork(p, n)
 	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
 		if !s.IsValid() {
 			continue
 		}
-		// The host forwards for nobody inside: it would be a way to pass for another.
+		// The host forwards for nobody inside: that would permit spoofing.
 		inside := of.NewMatch().With(regOrigin.is(originPassed)).With(regVRF.is(uint32(n.VRF))).Src(s)
 		rows = append(rows, row{tableHostCheck, prioDrop, inside, drop})
 		if f.world {
@@ -238,7 +238,7 @@ func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip
 	return rows
 }
 
-// hostNeighbour answers, in the bridge modes, what containers ask about the way to the
+// hostNeighbour answers, in the bridge modes, ARP and neighbor discovery for the
 // host: the host's address, for those with a route to it on their link, and in the
 // VXLAN bridge the gateways, behind which nobody else can be.
 type hostNeighbour struct{}

@@ -52,8 +52,8 @@ type Network struct {
 	Subnet4  netip.Prefix
 	Subnet6  netip.Prefix
 	netspec.Settings
-	// OwnsAddresses says that the host means this network by the addresses of its subnets, of
-	// several tenants that may have the same ones.
+	// OwnsAddresses says that the host reaches this network by the addresses of its subnets;
+	// several tenants may have the same ones, of which one owns them.
 	OwnsAddresses bool
 }
 
@@ -78,10 +78,11 @@ type Endpoint struct {
 
 	// Port is the OpenFlow port of an endpoint of this host; zero for a remote one.
 	Port uint32
-	// Private4 and Private6 stand for an endpoint of this host outside of its VRF,
-	// where its own address need not be the only one of its kind. Zero: nowhere.
+	// Private4 and Private6 represent an endpoint of this host outside of its VRF, where
+	// its own address need not be unique. Zero: it has none.
 	Private4, Private6 netip.Addr
-	// OwnsIPv4 and OwnsIPv6 say that the host means this endpoint by that address.
+	// OwnsIPv4 and OwnsIPv6 say that the host reaches this endpoint by that address, which
+	// endpoints of other tenants may have too.
 	OwnsIPv4, OwnsIPv6 bool
 	// VTEP is the tunnel address of the host of a remote endpoint.
 	VTEP netip.Addr

@@ -5,6 +5,29 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
+// Settings choose a pipeline.
+type Settings struct {
+	Encap    Encap
+	Routing  bool // forward by IP address; otherwise by MAC address
+	ARPFlood bool // bridge modes: let ARP through instead of answering it
+	// AllowSpoofing lets containers send under addresses that are not theirs.
+	AllowSpoofing bool
+	// NDByAgent: the datapath cannot rewrite neighbour discovery, the agent answers.
+	NDByAgent  bool
+	TunnelPort uint32 // OpenFlow port of the flow-based VXLAN port
+	HostMAC    MAC    // of this host on the links of its uplinks (see HostMAC); VLAN routing
+	Round      uint16 // goes into cookies
+	// Host is how containers and the host reach each other; zero when they do not.
+	Host HostAccess
+	// EndpointPolicies makes room for endpoints that are subject to PolicyRuleSets.
+	EndpointPolicies bool
+	// ConnectionRate bounds the tracked connections that an endpoint of this host may begin
+	// per second; 0: it does not. Beyond it, their first packets are dropped.
+	ConnectionRate uint32
+	// DNS hands the agent what containers of this host ask name servers by UDP.
+	DNS DNSSettings
+}
+
 // Mode is a way of forwarding.
 type Mode uint8
 

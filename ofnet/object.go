@@ -21,7 +21,7 @@ type GroupVLAN struct {
 	Tag     uint16
 }
 
-// OwnNode is the host of guarded endpoints, which may talk to them and they to it.
+// OwnNode is the host of endpoints with policies: they may connect to it, and it to them.
 type OwnNode struct {
 	Endpoints []Endpoint   // that are the host's own
 	Addrs     []netip.Addr // of the host

@@ -7,29 +7,6 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// Settings choose a pipeline.
-type Settings struct {
-	Encap    Encap
-	Routing  bool // forward by IP address; otherwise by MAC address
-	ARPFlood bool // bridge modes: let ARP through instead of answering it
-	// AllowSpoofing lets containers send under addresses that are not theirs.
-	AllowSpoofing bool
-	// NDByAgent: the datapath cannot rewrite neighbour discovery, the agent answers.
-	NDByAgent  bool
-	TunnelPort uint32 // OpenFlow port of the flow-based VXLAN port
-	HostMAC    MAC    // of this host on the links of its uplinks (see HostMAC); VLAN routing
-	Round      uint16 // goes into cookies
-	// Host is how containers and the host reach each other; zero when they do not.
-	Host HostAccess
-	// EndpointPolicies makes room for endpoints that are subject to PolicyRuleSets.
-	EndpointPolicies bool
-	// ConnectionRate bounds the tracked connections that an endpoint of this host may begin
-	// per second; 0: it does not. Beyond it, their first packets are dropped.
-	ConnectionRate uint32
-	// DNS hands the agent what containers of this host ask name servers by UDP.
-	DNS DNSSettings
-}
-
 // Pipeline computes the flows of one bridge: it asks each of its features for what an
 // object needs. It is not safe for concurrent use.
 type Pipeline struct {
@@ -144,8 +121,8 @@ func (p *Pipeline) first(s stage) table { return p.layout.first[s] }
 // gotoStage goes on with the first table of a stage.
 func (p *Pipeline) gotoStage(s stage) of.Instructions { return goTo(p.to(p.first(s))) }
 
-// gotoNext goes on with the table after t that is next in this mode.
-func (p *Pipeline) gotoNext(t table) of.Instructions { return goTo(p.to(t) + 1) }
+// next is the number of the table that follows a table in this mode.
+func (p *Pipeline) next(t table) uint8 { return p.to(t) + 1 }
 
 // host is the prefix of one address.
 func host(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }

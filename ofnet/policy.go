@@ -30,7 +30,7 @@ type VRFPolicy struct {
 	// Generation names the rules that there are: 31 bits, another number for other
 	// rules. A connection admitted under another generation is judged again.
 	Generation uint32
-	// EndpointPoliciesOnly says that there are no rules: only connections of guarded endpoints
+	// EndpointPoliciesOnly says that there are no rules: only connections of endpoints with policies
 	// are tracked.
 	EndpointPoliciesOnly bool
 }
@@ -60,10 +60,10 @@ func (r Rule) fingerprint() uint64 {
 	return Fingerprint(fmt.Sprintf("%+v", r))
 }
 
-// policy holds connections to the rules of their VRF, with the switch's connection
+// policy applies the rules of a VRF to its connections, with the switch's connection
 // tracking. In a VRF without rules nothing is tracked.
 //
-//	track         VRF with rules? look the connection up
+//	track         VRF with rules? track the connection
 //	state         admitted under these rules: go on; malformed: drop
 //	group-source  the sender's group, by its address, if it is on another host
 //	group-dest    the receiver's group, by its address (where no route has told it)
@@ -155,7 +155,7 @@ func (f policy) base(p *Pipeline) []row {
 	for _, typ := range []uint8{icmpv6RouterSolicit, icmpv6RouterAdvert, icmpv6NeighborSolicit, icmpv6NeighborAdvert, icmpv6Redirect} {
 		rows = append(rows, row{tableTrack, prioSpecific, of.NewMatch().ICMPv6(typ), next})
 	}
-	// Listeners talk to groups and to all routers. To one address, it would be a way to
+	// Listeners talk to groups and to all routers. To one address, it would be a means to
 	// talk past the rules.
 	for _, typ := range []uint8{icmpv6ListenerQuery, icmpv6ListenerReport1, icmpv6ListenerDone, icmpv6ListenerReport} {
 		rows = append(rows, row{tableTrack, prioSpecific, of.NewMatch().ICMPv6(typ).IPv6Dst(multicast6), next})
@@ -211,7 +211,7 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 	return rows
 }
 
-// vrfRows hold a VRF to the rules, once these are there.
+// vrfRows make connections of a VRF subject to the rules, once these are there.
 func vrfRows(p *Pipeline, v VRFPolicy) []row {
 	mark := v.Generation << markShift
 	m := of.NewMatch().With(regVRF.is(uint32(v.VRF)))

@@ -6,7 +6,7 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// ControlPlane is what containers are kept from on their way out of the overlay.
+// ControlPlane is what containers must not reach outside the overlay.
 type ControlPlane struct {
 	Addrs []netip.Addr // of the hosts of the cluster
 	Ports []PortRange  // on these addresses
@@ -15,11 +15,11 @@ type ControlPlane struct {
 	Tunnels []uint16
 }
 
-// reach keeps containers from the control plane where they meet the links of the hosts
-// without passing their own host: in VLANs. There addresses of hosts are known by number
-// only, and a network may be the very one that hosts are in.
+// reach drops what containers send to the control plane where they reach the links of the
+// hosts without passing their own host's stack: in VLANs. There hosts are known by address
+// only, and a network may be the one that the hosts are in.
 //
-// What goes by way of their host that must keep for itself, but for tunnels.
+// Packets that pass the host's own stack are filtered there, except those to tunnel ports.
 type reach struct {
 	links bool // containers are on the links of the hosts
 }
@@ -41,7 +41,7 @@ func (f reach) part(p *Pipeline, o Object) part {
 		return part{rows: f.controlPlane(p, o)}
 	case Base:
 		if f.links {
-			return part{rows: []row{{tableReach, prioMiss, of.NewMatch(), p.gotoNext(tableReach)}}}
+			return part{rows: []row{{tableReach, prioMiss, of.NewMatch(), goTo(p.next(tableReach))}}}
 		}
 	case Network:
 		if f.links && !p.set.Routing {
@@ -58,7 +58,7 @@ func (reach) network(p *Pipeline, n Network) []row {
 	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
 		if s.IsValid() {
 			m := of.NewMatch().With(regOrigin.is(originLocal)).With(regSegment.is(n.Segment())).IPProto(of.ProtoUDP).Dst(s)
-			rows = append(rows, row{tableReach, prioSpecific, m, p.gotoNext(tableReach)})
+			rows = append(rows, row{tableReach, prioSpecific, m, goTo(p.next(tableReach))})
 		}
 	}
 	return rows

@@ -2,8 +2,8 @@ package ofnet
 
 import of "github.com/contiv/netplugin/libopenflow"
 
-// rejecter has the agent tell a sender that its connection is not wanted, at a bounded
-// rate. What the agent answers goes back the way the packet came, translated like any
+// rejecter has the agent tell a sender that its connection is rejected, at a bounded
+// rate. What the agent answers leaves by the port the packet came from, translated like any
 // answer of a provider.
 //
 //	reject       to the agent

@@ -3,7 +3,7 @@ package ofnet
 import of "github.com/contiv/netplugin/libopenflow"
 
 // router forwards by destination address inside a VRF. Every endpoint has a row; an
-// address without one goes nowhere, so tenants stay apart even with equal subnets.
+// address without one is not routed, so tenants are isolated even when their subnets overlap.
 type router struct{}
 
 func (router) id() uint8       { return featureRoute }

@@ -6,9 +6,9 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// service leads connections to a service to one of its providers, on the client's
-// host, with the switch's connection tracking: nobody is asked when one begins, and one
-// that exists stays with its provider whatever becomes of the others.
+// service load-balances connections to a service over its providers, on the client's
+// host, with the switch's connection tracking: the agent is not involved when a connection
+// opens, and an open one stays with its provider whatever happens to the others.
 //
 //	service           is it for a service? look the connection up, and translate it
 //	service-fragment  what service it is for, if it came in fragments (service_fragments.go)
@@ -176,7 +176,7 @@ func (f service) base(p *Pipeline) []row {
 }
 
 // countOut and countIn learn the flows that count what a client sends to a provider of a
-// seat, and what it gets. They stand in both directions of the same pair.
+// frontend, and what it gets. They stand in both directions of the same pair.
 func countOut(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
 	return of.Learn{
 		Table: p.to(tableServiceCount), Priority: prioNormal, IdleTimeout: countIdle, Cookie: learned(featureCountOut),

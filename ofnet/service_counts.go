@@ -7,7 +7,7 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// ServiceCount is what a container of this host has exchanged with a provider of a seat.
+// ServiceCount is what a container of this host has exchanged with a provider of a frontend.
 type ServiceCount struct {
 	Frontend uint32
 	Client   netip.Addr
@@ -24,7 +24,7 @@ type exchange struct {
 }
 
 // ServiceCounts reads what the bridge has learned to count. A provider's answers are
-// not counted by seat: where a client has used a provider through several, they are
+// not counted by frontend: where a client has used a provider through several, they are
 // told of one of them.
 func (s *Switch) ServiceCounts(ctx context.Context) ([]ServiceCount, error) {
 	const mask = 0xff<<cookieFeatureShift | cookieLearned
@@ -40,12 +40,12 @@ func (s *Switch) ServiceCounts(ctx context.Context) ([]ServiceCount, error) {
 	}
 	err = s.Counters(ctx, learned(featureCountOut), mask, func(f of.FlowStats) {
 		e, ok := exchangeOf(f.Match, false)
-		seat, ok2 := f.Match.Get(regService.field())
+		frontend, ok2 := f.Match.Get(regService.field())
 		if !ok || !ok2 {
 			return
 		}
 		out = append(out, ServiceCount{
-			Frontend: uint32(seat.Uint64()), Client: e.client, Provider: e.provider, Proto: e.proto,
+			Frontend: uint32(frontend.Uint64()), Client: e.client, Provider: e.provider, Proto: e.proto,
 			Out: of.Counter{Packets: f.Packets, Bytes: f.Bytes}, In: in[e],
 		})
 		delete(in, e)

@@ -7,11 +7,11 @@ import (
 )
 
 // Fragments have no ports in the switch, not even the first of a datagram, and those of
-// IPv6 but the first no protocol either. Connection tracking puts a datagram together, looks
-// it up, and takes it apart again. All its fragments then have the state and the addresses of
+// IPv6 but the first no protocol either. Connection tracking reassembles a datagram, looks
+// it up, and splits it again. All its fragments then have the state and the addresses of
 // the connection; the first alone tells its ports.
 //
-// So fragments for an address of a service that has one UDP port there are looked up first;
+// So fragments for an address of a service that has one UDP port there are tracked first;
 // with several, nobody could tell which one the others are for.
 //
 //	service           a fragment for such an address? look it up
@@ -19,7 +19,7 @@ import (
 //	...               as without fragments, by address in place of ports
 //
 // Tracking puts together only what it is given with the same registers, in the same zone,
-// so all fragments of a datagram take the same way. Hence providers are chosen by address
+// so all fragments of a datagram pass the same tables. Hence providers are chosen by address
 // alone, as the hash over ports differs between fragments. No port is translated to one of a
 // range: a flow for later fragments cannot know which one the datagram has (see service).
 //

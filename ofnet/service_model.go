@@ -25,8 +25,8 @@ type Service struct {
 
 // Frontend is one port of a service at one of its addresses.
 type Frontend struct {
-	// Number is the seat's own in the bridge, 1 to 1<<30. It is the same after a
-	// restart, or connections are only looked up anew.
+	// Number is the frontend's own in the bridge, 1 to 1<<30. Keep it the same across
+	// restarts, or all flows of the frontend are replaced.
 	Number    uint32
 	Proto     uint8 // TCP, UDP or SCTP
 	Addr      netip.AddrPort
@@ -35,7 +35,7 @@ type Frontend struct {
 	Drop bool
 }
 
-// Provider is where connections to a seat may lead.
+// Provider is where connections to a frontend may be sent.
 type Provider struct {
 	Addr netip.AddrPort
 	// Draining keeps the connections there are, but takes no more.
@@ -56,7 +56,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// FrontendKey is what a seat's number should follow from.
+// FrontendKey is what a frontend's number should be derived from.
 func FrontendKey(vrf uint16, proto uint8, a netip.AddrPort) uint32 {
 	b := binary.BigEndian.AppendUint16(nil, vrf)
 	b = append(b, proto)
@@ -73,7 +73,7 @@ func hash32(b []byte) uint32 {
 // lowestProvider keeps clear of what other features put into the register.
 const lowestProvider = 16
 
-// numberProviders gives the providers of a seat numbers that stay while others come and
+// numberProviders gives the providers of a frontend numbers that stay while others come and
 // go, because a switch may have learned them.
 func numberProviders(all []Provider) []uint32 {
 	numbers, taken := make([]uint32, len(all)), make(map[uint32]bool, len(all))
@@ -135,7 +135,7 @@ func GoneConnections(before, now Service) []*of.FlushCT {
 	return gone
 }
 
-// provision is one provider of one seat.
+// provision is one provider of one frontend.
 type provision struct {
 	vrf           uint16
 	proto         uint8
@@ -144,9 +144,9 @@ type provision struct {
 
 func (s Service) provisions() iter.Seq[provision] {
 	return func(yield func(provision) bool) {
-		for _, seat := range s.Frontends {
-			for _, p := range seat.Providers {
-				if !yield(provision{s.VRF, seat.Proto, seat.Addr, p.Addr}) {
+		for _, f := range s.Frontends {
+			for _, p := range f.Providers {
+				if !yield(provision{s.VRF, f.Proto, f.Addr, p.Addr}) {
 					return
 				}
 			}

@@ -19,7 +19,7 @@ func providers(addrs ...string) (all []Provider) {
 	return all
 }
 
-// webService has a seat of each kind: a group, a draw, both with affinity, without
+// webService has a frontend of each kind: a group, a draw, both with affinity, without
 // providers, with one that takes no more.
 func webService(n Network, affinity time.Duration) Service {
 	prefix := n.Gateway4.As4()
@@ -40,7 +40,7 @@ func webService(n Network, affinity time.Duration) Service {
 	}}
 }
 
-// renumbered is a service whose seats have numbers of their own.
+// renumbered is a service whose frontends have numbers of their own.
 func renumbered(s Service) Service {
 	for i := range s.Frontends {
 		s.Frontends[i].Number += 100

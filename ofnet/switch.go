@@ -106,7 +106,7 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 }
 
 // Set makes p what owner wants, instead of what it wanted before. Owners that want the
-// same flow, group or meter share it: the first one's value counts until it lets go.
+// same flow, group or meter share it: the first one's value counts until it releases it.
 func (s *Switch) Set(owner string, p Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (s *Switch) Run(ctx context.Context) error {
 			again.Reset()
 		}
 		if synced || !said {
-			log.WithError(err).Warn("no OpenFlow channel; is ovs-vswitchd running? retrying")
+			log.WithError(err).Warn("no OpenFlow connection to the bridge; check that ovs-vswitchd is running; retrying")
 		}
 		again.Wait(ctx)
 	}
@@ -185,7 +185,7 @@ func (s *Switch) Run(ctx context.Context) error {
 }
 
 // errReread ends a connection because the bridge is to be read again.
-var errReread = errors.New("the meaning of the tables has changed")
+var errReread = errors.New("the numbers of the tables have changed")
 
 // serve lives as long as one connection.
 func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool, err error) {
@@ -208,12 +208,12 @@ func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool
 	differences := s.countPending()
 	s.broadcast()
 	s.mu.Unlock()
-	log.WithField("differences", differences).Info("OpenFlow channel up")
+	log.WithField("differences", differences).Info("OpenFlow connection established")
 	if s.cfg.Connected != nil {
 		s.cfg.Connected()
 	}
 	if lost {
-		log.WithField("restarts", s.Status().Restarts).Warn("ovs-vswitchd has restarted and lost all flows; programming them again")
+		log.WithField("restarts", s.Status().Restarts).Warn("ovs-vswitchd restarted without its flows; programming them again")
 	}
 
 	var retry <-chan time.Time
@@ -230,7 +230,7 @@ func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool
 		case <-ctx.Done():
 			return true, ctx.Err()
 		case <-ch.Done():
-			return true, errors.New("the switch closed the channel")
+			return true, errors.New("the switch closed the connection")
 		case <-reread:
 			return true, errReread
 		case <-s.kick:
@@ -282,7 +282,7 @@ func (s *Switch) settled(owner string) (bool, error) {
 	} {
 		ok, err := settle()
 		if err != nil {
-			return false, errs.New(errs.Internal, "bridge %s refuses what %s needs: %w", s.cfg.Name, owner, err)
+			return false, errs.New(errs.Internal, "bridge %s rejects flows of %s: %w", s.cfg.Name, owner, err)
 		}
 		if !ok {
 			return false, nil
@@ -300,7 +300,7 @@ func allSettled[K comparable, V any](w *desiredSet[K, V], keys iter.Seq[K]) (boo
 	return true, nil
 }
 
-// Ready returns nil when the bridge has everything and nothing else, or what is amiss.
+// Ready returns nil when the bridge has everything and nothing else, or what is wrong.
 func (s *Switch) Ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -309,9 +309,9 @@ func (s *Switch) Ready() error {
 	}
 	switch {
 	case s.countRefused() > 0:
-		return errs.New(errs.Internal, "%d changes are refused by the switch, one because of %w", s.countRefused(), s.aRefusal())
+		return errs.New(errs.Internal, "the bridge rejects %d changes, for example: %w", s.countRefused(), s.aRefusal())
 	case s.complete && s.countPending() > s.countHeld():
-		return errs.New(errs.Unavailable, "%d changes are still to be sent", s.countPending())
+		return errs.New(errs.Unavailable, "%d changes have not been sent yet", s.countPending())
 	}
 	return nil
 }
@@ -329,13 +329,13 @@ func (s *Switch) connected() error {
 	case s.synced:
 		return nil
 	case s.lastErr != nil:
-		return errs.New(errs.Unavailable, "no OpenFlow channel: %w", s.lastErr)
+		return errs.New(errs.Unavailable, "no OpenFlow connection: %w", s.lastErr)
 	}
-	return errs.New(errs.Unavailable, "no OpenFlow channel yet")
+	return errs.New(errs.Unavailable, "no OpenFlow connection yet")
 }
 
 // Flushed waits until the bridge has everything that has been set, and nothing else.
-// At ctx's end the error is what is amiss, as of Ready.
+// At ctx's end the error is what is wrong, as of Ready.
 func (s *Switch) Flushed(ctx context.Context) error {
 	for {
 		s.mu.Lock()

@@ -5,9 +5,8 @@ import (
 	"github.com/contiv/netplugin/utils/delta"
 )
 
-// hold keeps flows and groups of one kind that a predecessor has left. Only others know
-// whether they still hold, and they tell it some time after the start, while packets go
-// on.
+// hold keeps flows and groups of one kind that a former agent has left. Whether they are
+// still wanted is known only some time after the start; until then packets use them.
 type hold struct {
 	kind holdKind
 	// flows and groups are those that this process has wanted at some time: what it no
@@ -28,29 +27,29 @@ var (
 	heldRoutes = holdKind{featureExternal, firstHopSet, firstHopSet | hopSetBits}
 	// heldServices are services, some of which Kubernetes' API server tells.
 	heldServices = holdKind{featureService, serviceGroup, serviceGroup | MaxFrontend}
-	// heldEndpointPolicies hold pods to network policies, which the same server tells.
+	// heldEndpointPolicies are network policies of pods, which the same server tells.
 	heldEndpointPolicies = holdKind{feature: featureEndpointPolicy, firstGroup: 1} // no groups
 )
 
-// HoldStaleRoutes keeps the routes and next hops that the bridge has and nobody wants yet,
+// HoldStaleRoutes keeps the routes and next hops that the bridge has and nobody has set yet,
 // until SweepStaleRoutes. It must be called before Complete.
 func (s *Switch) HoldStaleRoutes() { s.startHold(heldRoutes) }
 
-// SweepStaleRoutes lets go of the routes that nobody has wanted since HoldStaleRoutes.
+// SweepStaleRoutes removes the routes that nobody has set since HoldStaleRoutes.
 func (s *Switch) SweepStaleRoutes() { s.endHold(heldRoutes) }
 
-// HoldStaleServices keeps the services that the bridge has and nobody wants yet, until
+// HoldStaleServices keeps the services that the bridge has and nobody has set yet, until
 // SweepStaleServices. It must be called before Complete.
 func (s *Switch) HoldStaleServices() { s.startHold(heldServices) }
 
-// SweepStaleServices lets go of the services that nobody has wanted since HoldStaleServices.
+// SweepStaleServices removes the services that nobody has set since HoldStaleServices.
 func (s *Switch) SweepStaleServices() { s.endHold(heldServices) }
 
-// HoldStaleEndpointPolicies keeps the guards that the bridge has and nobody wants yet, until
+// HoldStaleEndpointPolicies keeps the endpoint policies that the bridge has and nobody has set yet, until
 // SweepStaleEndpointPolicies. It must be called before Complete.
 func (s *Switch) HoldStaleEndpointPolicies() { s.startHold(heldEndpointPolicies) }
 
-// SweepStaleEndpointPolicies lets go of the guards that nobody has wanted since HoldStaleEndpointPolicies.
+// SweepStaleEndpointPolicies removes the endpoint policies that nobody has set since HoldStaleEndpointPolicies.
 func (s *Switch) SweepStaleEndpointPolicies() { s.endHold(heldEndpointPolicies) }
 
 func (s *Switch) startHold(kind holdKind) {

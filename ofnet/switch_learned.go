@@ -57,7 +57,7 @@ func (s *Switch) flush(ctx context.Context, ch Channel, log logrus.FieldLogger) 
 	err := ch.Send(ctx, all)
 	var no *Refused
 	if errors.As(err, &no) {
-		log.WithError(err).Warn("the switch does not forget single connections; those to providers that are gone end when they are idle")
+		log.WithError(err).Warn("cannot delete single conntrack entries (needs Open vSwitch 3.1); connections to removed providers end when they are idle")
 		return nil
 	}
 	if err != nil { // the next channel tries again
@@ -75,7 +75,7 @@ func (s *Switch) Counters(ctx context.Context, cookie, mask uint64, yield func(o
 	ch := s.channel
 	s.mu.Unlock()
 	if ch == nil {
-		return errs.New(errs.Unavailable, "bridge %s has no OpenFlow channel", s.cfg.Name)
+		return errs.New(errs.Unavailable, "bridge %s has no OpenFlow connection", s.cfg.Name)
 	}
 	return ch.Stats(ctx, cookie, mask, yield)
 }

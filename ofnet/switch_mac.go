@@ -2,7 +2,7 @@ package ofnet
 
 import of "github.com/contiv/netplugin/libopenflow"
 
-// macSwitch leaves forwarding to the bridge's own learning; VLANs keep networks apart
+// macSwitch leaves forwarding to the bridge's own learning; VLANs isolate networks
 // by the tags of the ports.
 type macSwitch struct{}
 

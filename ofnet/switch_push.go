@@ -170,7 +170,7 @@ func (s *Switch) send(ctx context.Context, carry func(context.Context, []of.Mess
 	case !errors.As(err, &no):
 		return err
 	case len(batch) == 1:
-		log.WithError(err).WithField("change", of.Text(mods[0])).Error("the switch refuses a change")
+		log.WithError(err).WithField("change", of.Text(mods[0])).Error("the bridge rejected a change; retrying in 2s")
 		s.mu.Lock()
 		batch[0].refused(s, err)
 		s.mu.Unlock()

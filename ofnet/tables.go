@@ -69,7 +69,7 @@ const (
 	numTables
 )
 
-// stage is a part of the way of a packet. Features go on with stages rather than with
+// stage is a part of a packet's path. Features go on with stages rather than with
 // tables of others, as not every mode has the same tables.
 type stage uint8
 

@@ -183,7 +183,7 @@ func (s *Speaker) note(err error) {
 	s.err = err
 	s.mu.Unlock()
 	if err != nil && !said {
-		s.opt.Log.WithError(err).Warn("the BGP speaker is not as wanted; retrying")
+		s.opt.Log.WithError(err).Warn("cannot apply the BGP configuration; retrying")
 	}
 }
 

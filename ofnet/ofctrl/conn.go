@@ -91,7 +91,7 @@ func (c *Conn) start(r *messageReader) {
 			f()
 		}()
 	}
-	c.cfg.Log.WithField("datapath", c.DatapathID()).Debug("OpenFlow connection up")
+	c.cfg.Log.WithField("datapath", c.DatapathID()).Debug("OpenFlow connection established")
 }
 
 // DatapathID identifies the switch.

@@ -92,7 +92,7 @@ func (c *Conn) Aggregate(ctx context.Context, req *of.FlowRequest) (of.Aggregate
 	err := c.Multipart(ctx, m, func(b of.MultipartBody) error {
 		s, ok := b.(*of.AggregateStats)
 		if !ok {
-			return fmt.Errorf("reply of another kind: %T", b)
+			return fmt.Errorf("unexpected reply: %T", b)
 		}
 		sum = *s
 		return nil
@@ -109,7 +109,7 @@ func (c *Conn) Desc(ctx context.Context) (of.Desc, error) {
 	err := c.Multipart(ctx, &of.MultipartRequest{Kind: of.MultipartDesc}, func(b of.MultipartBody) error {
 		x, ok := b.(*of.Desc)
 		if !ok {
-			return fmt.Errorf("reply of another kind: %T", b)
+			return fmt.Errorf("unexpected reply: %T", b)
 		}
 		d = *x
 		return nil
@@ -125,7 +125,7 @@ func each(yield func(of.FlowStats) error) func(of.MultipartBody) error {
 	return func(b of.MultipartBody) error {
 		list, ok := b.(of.FlowStatsList)
 		if !ok {
-			return fmt.Errorf("reply of another kind: %T", b)
+			return fmt.Errorf("unexpected reply: %T", b)
 		}
 		for _, s := range list {
 			if err := yield(s); err != nil {
@@ -145,7 +145,7 @@ func dump[L interface {
 	err := c.Multipart(ctx, &of.MultipartRequest{Kind: kind, ID: of.AllIDs}, func(b of.MultipartBody) error {
 		list, ok := b.(L)
 		if !ok {
-			return fmt.Errorf("reply of another kind: %T", b)
+			return fmt.Errorf("unexpected reply: %T", b)
 		}
 		all = append(all, list...)
 		return nil

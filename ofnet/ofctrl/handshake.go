@@ -31,7 +31,7 @@ func (c *Conn) handshake(r *messageReader) error {
 		case *of.EchoRequest:
 			err = c.w.send(h.XID, &of.EchoReply{Data: m.Data})
 		case *of.Error:
-			err = errs.New(errs.Invalid, "switch refused the handshake: %w", m)
+			err = errs.New(errs.Invalid, "switch rejected the handshake: %w", m)
 		default:
 			c.async(m)
 		}
@@ -54,9 +54,9 @@ func (c *Conn) awaitHello(r *messageReader) error {
 		}
 		return nil
 	case *of.Error:
-		return errs.New(errs.Invalid, "switch refused HELLO: %w", m)
+		return errs.New(errs.Invalid, "switch rejected HELLO: %w", m)
 	default:
-		return errs.New(errs.Invalid, "switch began with %s, expected HELLO", m.Type())
+		return errs.New(errs.Invalid, "switch sent %s first, expected HELLO", m.Type())
 	}
 }
 

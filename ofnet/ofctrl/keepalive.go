@@ -22,7 +22,7 @@ func (c *Conn) keepAlive() error {
 		case <-tick.C:
 			silent := time.Since(time.Unix(0, c.lastRead.Load()))
 			if silent >= c.cfg.EchoTimeout {
-				return fmt.Errorf("switch silent for %v", silent.Round(time.Millisecond))
+				return fmt.Errorf("no answer from the switch for %v", silent.Round(time.Millisecond))
 			}
 			if silent >= c.cfg.EchoInterval/2 {
 				err = c.w.send(c.w.xids(1), &of.EchoRequest{})

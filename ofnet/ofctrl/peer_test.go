@@ -187,7 +187,7 @@ func TestSilentSwitchIsGivenUp(t *testing.T) {
 	})
 	c := dial(t, ofctrl.Config{Target: target, EchoInterval: 5 * time.Millisecond, EchoTimeout: 30 * time.Millisecond})
 	<-c.Done()
-	if err := c.Err(); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "silent") {
+	if err := c.Err(); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "no answer") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func (c *Conn) readLoop(r *messageReader) error {
 		c.stats.received.Add(1)
 		if bad, ok := err.(*decodeError); ok { // next returns it unwrapped
 			if !c.pending.fail(h.XID, bad) {
-				c.cfg.Log.WithError(bad).Warn("ignored an OpenFlow message")
+				c.cfg.Log.WithError(bad).Warn("ignored a malformed OpenFlow message")
 			}
 			continue
 		}
@@ -96,7 +96,7 @@ func (c *Conn) handle(h of.Header, m of.Message) {
 	default:
 		if !c.pending.deliver(h, m) {
 			c.stats.unexpected.Add(1)
-			c.cfg.Log.WithField("type", m.Type()).Debug("OpenFlow message that nobody waits for")
+			c.cfg.Log.WithField("type", m.Type()).Debug("unexpected OpenFlow message")
 		}
 	}
 }

@@ -34,7 +34,7 @@ func refuse(what string, errors []error, total int) error {
 	if len(errors) == 1 {
 		return errs.New(errs.Invalid, "%s: %w", what, errors[0])
 	}
-	return errs.New(errs.Invalid, "%s: %d of %d messages refused, the first: %w", what, len(errors), total, errors[0])
+	return errs.New(errs.Invalid, "%s: %d of %d messages rejected, the first: %w", what, len(errors), total, errors[0])
 }
 
 // maxErrors bounds the errors kept of one call.
