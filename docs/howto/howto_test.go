@@ -21,6 +21,24 @@ func TestAddAField(t *testing.T) {
 	follow(t, "add-a-field.md", "TestMark", "./netmaster/api", "./netplugin/agent", "./cmd/netctl/internal/commands")
 }
 
+// TestAddAFeature follows its page, which touches four files besides one of the driver's.
+func TestAddAFeature(t *testing.T) {
+	follow(t, "add-a-feature.md", "TestMirror", "./ofnet")
+	text, err := os.ReadFile("add-a-feature.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]bool{}
+	for _, b := range blocks(string(text)) {
+		if !strings.HasSuffix(b.file, "_test.go") {
+			files[b.file] = true
+		}
+	}
+	if len(files) != 4 {
+		t.Errorf("the page touches %v, expected 4 files", files)
+	}
+}
+
 // follow applies the code blocks of a page, and runs a test in each of the packages. The
 // tree itself stays as it is: the compiler gets the other files by an overlay.
 func follow(t *testing.T, page, test string, packages ...string) {
