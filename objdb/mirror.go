@@ -7,6 +7,13 @@ import (
 	"strings"
 )
 
+// Change is what has become of one record.
+type Change[T any] struct {
+	Key, ID  string // ID is what follows the prefix in Key
+	Old, New T
+	Was, Is  bool // there was an Old, there is a New
+}
+
 // Mirror keeps the records below a prefix as a watch tells of them, and says what changes.
 // Of a snapshot it says as well what has gone since. The zero value, with Prefix and Changed
 // set, is ready. It is not safe for concurrent use.
@@ -15,9 +22,9 @@ type Mirror[T any] struct {
 	// Decode reads a record; nil: it is JSON. A record that cannot be read changes nothing:
 	// what it was before stays.
 	Decode func(value []byte) (T, error)
-	// Changed is called for every record that is there, was there or both, by the rest of
-	// its key. nil stands for no record. A record that is told of again may be equal.
-	Changed func(id string, old, now *T)
+	// Changed is called for every record that comes, changes or goes. A record that a
+	// snapshot repeats may be equal to what it was.
+	Changed func(Change[T])
 	// Unreadable is called for a record that cannot be read; may be nil.
 	Unreadable func(key string, err error)
 
@@ -76,29 +83,29 @@ func (m *Mirror[T]) put(id string, kv KV) {
 		}
 		return
 	}
-	old, had := m.records[id]
 	if m.records == nil {
 		m.records = map[string]T{}
 	}
+	old, was := m.records[id]
 	m.records[id] = now
-	if had {
-		m.Changed(id, &old, &now)
-		return
-	}
-	m.Changed(id, nil, &now)
+	m.Changed(Change[T]{Key: kv.Key, ID: id, Old: old, New: now, Was: was, Is: true})
 }
 
 func (m *Mirror[T]) remove(id string) {
-	if old, had := m.records[id]; had {
+	if old, was := m.records[id]; was {
 		delete(m.records, id)
-		m.Changed(id, &old, nil)
+		m.Changed(Change[T]{Key: m.Prefix + id, ID: id, Old: old, Was: true})
 	}
 }
 
-func (m *Mirror[T]) decode(value []byte) (record T, err error) {
+func (m *Mirror[T]) decode(value []byte) (T, error) {
 	if m.Decode != nil {
 		return m.Decode(value)
 	}
+	return decodeJSON[T](value)
+}
+
+func decodeJSON[T any](value []byte) (record T, err error) {
 	err = json.Unmarshal(value, &record)
 	return record, err
 }

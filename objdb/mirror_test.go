@@ -20,15 +20,20 @@ type told struct {
 
 func newTold() *told {
 	w := &told{}
-	text := func(v *int) string {
-		if v == nil {
+	text := func(v int, there bool) string {
+		if !there {
 			return "-"
 		}
-		return fmt.Sprint(*v)
+		return fmt.Sprint(v)
 	}
 	w.Mirror = objdb.Mirror[int]{
-		Prefix:     "n/",
-		Changed:    func(id string, old, now *int) { w.words = append(w.words, id+":"+text(old)+">"+text(now)) },
+		Prefix: "n/",
+		Changed: func(c objdb.Change[int]) {
+			w.words = append(w.words, c.ID+":"+text(c.Old, c.Was)+">"+text(c.New, c.Is))
+			if c.Key != "n/"+c.ID {
+				w.words = append(w.words, "key "+c.Key)
+			}
+		},
 		Unreadable: func(key string, _ error) { w.words = append(w.words, key+"!") },
 	}
 	return w

@@ -288,12 +288,12 @@ func (d *directory) write(ctx context.Context) error {
 
 // followShared follows the records of the docker networks that all Engines share.
 func (d *directory) followShared(ctx context.Context) {
-	records := objdb.Mirror[docknet.Record]{Prefix: docknet.Root, Changed: func(_ string, old, now *docknet.Record) {
-		if old != nil {
-			delete(d.shared, old.DocknetUUID)
+	records := objdb.Mirror[docknet.Record]{Prefix: docknet.Root, Changed: func(c objdb.Change[docknet.Record]) {
+		if c.Was {
+			delete(d.shared, c.Old.DocknetUUID)
 		}
-		if now != nil && now.DocknetUUID != "" {
-			d.shared[now.DocknetUUID] = *now
+		if c.Is && c.New.DocknetUUID != "" {
+			d.shared[c.New.DocknetUUID] = c.New
 		}
 	}}
 	for batch := range d.cfg.Store.Watch(ctx, docknet.Root) {

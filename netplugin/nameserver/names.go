@@ -58,7 +58,7 @@ func NewNames(log logrus.FieldLogger) *Names {
 	}
 	n.networks = objdb.Mirror[string]{Prefix: state.NetworkRoot, Decode: readNetwork, Changed: n.networkChanged} // the agent logs what it cannot read
 	n.endpoints = objdb.Mirror[entry]{Prefix: state.EndpointRoot, Decode: readEndpoint, Changed: n.endpointChanged, Unreadable: unreadable}
-	n.services = objdb.Mirror[entry]{Prefix: state.ServiceLBRoot, Decode: readService, Changed: n.serviceChanged, Unreadable: unreadable}
+	n.services = objdb.Mirror[entry]{Prefix: state.ServiceLBRoot, Decode: readService, Changed: n.replace, Unreadable: unreadable}
 	return n
 }
 
@@ -80,41 +80,37 @@ func (n *Names) tenantOf(e entry) string {
 	return tenant
 }
 
-func (n *Names) serviceChanged(id string, old, now *entry) {
-	n.replace(state.ServiceLBRoot+id, old, now)
-}
-
-func (n *Names) endpointChanged(id string, old, now *entry) {
-	if old != nil && old.ambiguous() {
-		all := n.ambiguous[old.network]
-		if delete(all, id); len(all) == 0 {
-			delete(n.ambiguous, old.network)
+func (n *Names) endpointChanged(c objdb.Change[entry]) {
+	if c.Was && c.Old.ambiguous() {
+		all := n.ambiguous[c.Old.network]
+		if delete(all, c.ID); len(all) == 0 {
+			delete(n.ambiguous, c.Old.network)
 		}
 	}
-	n.replace(state.EndpointRoot+id, old, now)
-	if now != nil && now.ambiguous() {
-		if n.ambiguous[now.network] == nil {
-			n.ambiguous[now.network] = map[string]struct{}{}
+	n.replace(c)
+	if c.Is && c.New.ambiguous() {
+		if n.ambiguous[c.New.network] == nil {
+			n.ambiguous[c.New.network] = map[string]struct{}{}
 		}
-		n.ambiguous[now.network][id] = struct{}{}
+		n.ambiguous[c.New.network][c.ID] = struct{}{}
 	}
 }
 
 // replace indexes what a record has become. The old names go first: what has changed must
 // leave nothing behind.
-func (n *Names) replace(key string, old, now *entry) {
-	if old != nil {
-		n.remove(n.tenantOf(*old), key, *old)
+func (n *Names) replace(c objdb.Change[entry]) {
+	if c.Was {
+		n.remove(n.tenantOf(c.Old), c.Key, c.Old)
 	}
-	if now != nil {
-		n.add(n.tenantOf(*now), key, *now)
+	if c.Is {
+		n.add(n.tenantOf(c.New), c.Key, c.New)
 	}
 }
 
 // networkChanged notes whose a network is, nobody's if it has gone, and gives the names of
 // endpoints that this tells of to the tenant.
-func (n *Names) networkChanged(id string, was, is *string) {
-	old, now := orEmpty(was), orEmpty(is)
+func (n *Names) networkChanged(c objdb.Change[string]) {
+	old, now := c.Old, c.New // "" without a network
 	if old == now {
 		return
 	}
@@ -126,18 +122,11 @@ func (n *Names) networkChanged(id string, was, is *string) {
 	if now != "" {
 		n.known[strings.ToLower(now)]++
 	}
-	for endpoint := range n.ambiguous[id] {
+	for endpoint := range n.ambiguous[c.ID] {
 		e, _ := n.endpoints.Get(endpoint)
 		n.remove(old, state.EndpointRoot+endpoint, e)
 		n.add(now, state.EndpointRoot+endpoint, e)
 	}
-}
-
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // tenantIn finds the tenant that a name within our domain ends with; of several, one being

@@ -59,41 +59,36 @@ func readContainer(value []byte) (container, error) {
 	return c, nil
 }
 
-func (o *owners) networkChanged(id string, old, now *string) {
-	if old != nil && now != nil && *old == *now {
+func (o *owners) networkChanged(change objdb.Change[string]) {
+	if change.Old == change.New && change.Was == change.Is {
 		return
 	}
 	for _, c := range o.endpoints.All() {
-		if c.network == id {
+		if c.network == change.ID {
 			o.note(c)
 		}
 	}
 }
 
-func (o *owners) endpointChanged(id string, old, now *container) {
-	if old != nil && now != nil && *old == *now {
+func (o *owners) endpointChanged(c objdb.Change[container]) {
+	if c.Old == c.New && c.Was == c.Is {
 		return
 	}
-	if old != nil {
-		o.note(*old)
-		for _, a := range old.addrs {
-			if delete(o.byAddr[a], id); len(o.byAddr[a]) == 0 {
-				delete(o.byAddr, a)
-			}
+	o.note(c.Old)
+	o.note(c.New)
+	for _, a := range c.Old.addrs {
+		if delete(o.byAddr[a], c.ID); len(o.byAddr[a]) == 0 {
+			delete(o.byAddr, a)
 		}
 	}
-	if now == nil {
-		return
-	}
-	o.note(*now)
-	for _, a := range now.addrs {
+	for _, a := range c.New.addrs {
 		if !a.IsValid() {
 			continue
 		}
 		if o.byAddr[a] == nil {
 			o.byAddr[a] = map[string]struct{}{}
 		}
-		o.byAddr[a][id] = struct{}{}
+		o.byAddr[a][c.ID] = struct{}{}
 	}
 }
 
