@@ -20,7 +20,7 @@ func (c *Client) Cluster(ctx context.Context) (*clusterapi.Cluster, error) {
 	return v, nil
 }
 
-// Garbage removes what is left of hosts that have been away for longer than older, of
+// Garbage removes what is left of hosts that have been down for longer than older, of
 // all or, if it is named, of one host. dryRun: it only lists what that would be.
 func (c *Client) Garbage(ctx context.Context, host string, older time.Duration, dryRun bool) ([]clusterapi.GoneHost, error) {
 	query := url.Values{}

@@ -68,7 +68,7 @@ type watch struct {
 	told int    // how many notices have been taken
 }
 
-// stopError is an error that another try does not mend.
+// stopError is an error that another try does not fix.
 type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }

@@ -29,7 +29,7 @@ func clusterPaths(d *document) {
 	d.Paths[clusterapi.PathGarbage] = pathItem{
 		Parameters: []parameter{
 			query(clusterapi.QueryHost, "only this host"),
-			query(clusterapi.QueryOlder, "only hosts that have been away for that long; "+clusterapi.DefaultOlder.String()+" if not given"),
+			query(clusterapi.QueryOlder, "only hosts that have been down for that long; "+clusterapi.DefaultOlder.String()+" if not given"),
 		},
 		Get:  get("listGarbage", "List what is left of hosts that are gone", "The hosts and their endpoints", gone),
 		Post: get("collectGarbage", "Remove what is left of hosts that are gone", "What was removed", gone),

@@ -153,7 +153,7 @@ func (f *Fabric) Settle(ctx context.Context, keys []string) error {
 		case <-f.stopped:
 			return errNotLeader()
 		case <-ctx.Done():
-			return errs.New(errs.Timeout, "the ACI gateway was not told in time, it will be: %w", context.Cause(ctx))
+			return errs.New(errs.Timeout, "the ACI gateway did not answer in time; the update will be retried: %w", context.Cause(ctx))
 		}
 	}
 }
@@ -169,14 +169,14 @@ func (f *Fabric) firstFailure(keys []string) error {
 }
 
 func errNotLeader() error {
-	return errs.New(errs.Unavailable, "not the leader any more, repeat the request")
+	return errs.New(errs.Unavailable, "not the leader any more, retry the request")
 }
 
 // recall reads what the gateway was told by earlier leaders.
 func (f *Fabric) recall(ctx context.Context) error {
 	kvs, _, err := f.cfg.Store.List(ctx, sentRoot)
 	if err != nil {
-		f.cfg.Log.WithError(err).Warn("cannot read yet what the ACI gateway was told")
+		f.cfg.Log.WithError(err).Warn("cannot read what was last sent to the ACI gateway; retrying")
 		return err
 	}
 	for _, kv := range kvs {
@@ -212,11 +212,11 @@ func (f *Fabric) pass(ctx context.Context, announcing *sync.WaitGroup) bool {
 		log := f.cfg.Log.WithFields(logrus.Fields{"appProfile": key, "change": c.Op.String()})
 		if err != nil {
 			failed[key] = err
-			log.WithError(err).Warn("the ACI gateway does not have what it should, trying again later")
+			log.WithError(err).Warn("cannot update an app profile on the ACI gateway; retrying")
 			continue
 		}
 		f.profiles.Applied(c)
-		log.Info("the ACI gateway has been told")
+		log.Info("app profile updated on the ACI gateway")
 		if c.Want.profile != nil && f.cfg.Announce != nil {
 			announcing.Go(func() { f.announce(ctx, c.Want.profile.Numbers) })
 		}
@@ -244,7 +244,7 @@ func (f *Fabric) apply(ctx context.Context, c delta.Change[string, sent]) error 
 		if err := f.cfg.Gateway.Delete(ctx, c.Want.Tenant, c.Want.Name); errs.Is(err, errs.Unavailable) {
 			return err
 		} else if err != nil {
-			f.cfg.Log.WithField("appProfile", c.Key).WithError(err).Info("the former app profile was not taken down")
+			f.cfg.Log.WithField("appProfile", c.Key).WithError(err).Info("the ACI gateway did not delete the previous app profile")
 		}
 		if !retry.Pause(ctx, f.cfg.AfterDelete) {
 			return context.Cause(ctx)

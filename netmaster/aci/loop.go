@@ -39,7 +39,7 @@ func (p *pending) Settle(ctx context.Context) (undo bool, err error) {
 	case p.change.Op == reconcile.Create && p.change.Type == contivmodel.AppProfileType:
 		return true, err
 	default:
-		// Not a kind that makes clients repeat the request: it has been carried out.
+		// Not a kind that makes clients repeat the request: it has been made.
 		return false, errs.Wrap(errs.Other, fmt.Errorf("%w; the change is kept and the gateway will be told again", err))
 	}
 }

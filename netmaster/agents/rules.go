@@ -17,7 +17,7 @@ import (
 )
 
 // silence is how long an agent may take to say what its rules have decided: who inspects
-// a policy shall not wait for hosts that are away.
+// a policy shall not wait for hosts that are unreachable.
 const silence = 2 * time.Second
 
 // Hits is how often a rule has decided: the packets, and their bytes, that open a

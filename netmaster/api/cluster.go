@@ -66,7 +66,7 @@ func appliedQuery(r *http.Request) (revision, settings int64, wait time.Duration
 	return revision, settings, min(wait, clusterapi.MaxWait), nil
 }
 
-// collectGarbage removes what is left of hosts that are away, or only says what that is.
+// collectGarbage removes the orphans of hosts that are down, or only lists them.
 func collectGarbage(r *http.Request, e *intent.Engine, dryRun bool) ([]clusterapi.GoneHost, error) {
 	q, older := r.URL.Query(), clusterapi.DefaultOlder
 	if text := q.Get(clusterapi.QueryOlder); text != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/intent"
 )
 
-// metrics is what is told of a tenure: requests by route, the writer, and how far each
+// metrics is what is told of a term: requests by route, the writer, and how far each
 // host is behind what has been written for it.
 type metrics struct {
 	engine  *intent.Engine
@@ -51,7 +51,7 @@ func (m *metrics) observe(next http.Handler) http.Handler {
 	})
 }
 
-// Collect exports the numbers of the tenure.
+// Collect exports the numbers of the term.
 func (h *Handler) Collect(out chan<- prometheus.Metric) {
 	m := h.metrics
 	m.latency.Collect(out)

@@ -15,10 +15,10 @@ import (
 )
 
 // A leader that is killed leaves its lock to the lease. The lease is slow to end: the
-// store counts it anew when its own leader was on the same host, and Consul doubles it.
+// store counts it again when its own leader was on the same host, and Consul doubles it.
 // But the kernel of a host on which the process has gone says so at once: it closes the
 // connections, and refuses new ones. So every follower keeps a connection to the leader,
-// and when that breaks and new ones are refused, it ends the tenure.
+// and when that breaks and new ones are refused, it ends the term.
 //
 // This proof can be wrong only in a network that answers in the host's name, and it
 // costs no more than a change of leader then: the old one learns that its key has gone,
@@ -29,7 +29,7 @@ const (
 	refusals    = 3                      // connections in a row that must be refused
 	refusalGap  = 50 * time.Millisecond  // between them
 	listenAgain = 200 * time.Millisecond // after a connection that broke or did not come about
-	endWithin   = 500 * time.Millisecond // one try to end the tenure; the store may have lost its leader, too
+	endWithin   = 500 * time.Millisecond // one try to end the term; the store may have lost its leader, too
 	endAgain    = 100 * time.Millisecond
 )
 
@@ -45,7 +45,7 @@ func (d *Daemon) serveAlive(w http.ResponseWriter, r *http.Request) {
 		return // the client has gone
 	}
 	for {
-		v := d.seat.view()
+		v := d.state.view()
 		if v.stopping {
 			return
 		}
@@ -57,44 +57,44 @@ func (d *Daemon) serveAlive(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// watchOver ends the tenure of any other leader whose process is seen to have gone.
+// watchOver ends the term of any other leader whose process is seen to have gone.
 func (d *Daemon) watchOver(ctx context.Context, store objdb.Store) {
 	dialer := &net.Dialer{Timeout: time.Second}
 	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, ResponseHeaderTimeout: 5 * time.Second}}
 	for ctx.Err() == nil {
-		v := d.seat.view()
-		if v.leader == "" || v.leader == d.cfg.Address || v.tenure == 0 {
+		v := d.state.view()
+		if v.leader == "" || v.leader == d.cfg.Address || v.term == 0 {
 			select {
 			case <-v.changed:
 			case <-ctx.Done():
 			}
 			continue
 		}
-		tenure, over := context.WithCancel(ctx)
+		term, over := context.WithCancel(ctx)
 		go func() {
 			defer over()
-			d.outlast(tenure, v.tenure)
+			d.outlast(term, v.term)
 		}()
-		for heard := false; tenure.Err() == nil; {
+		for heard := false; term.Err() == nil; {
 			// The kernel may close what is open before it closes what listens, so that the
 			// first new connection comes about.
-			heard = hear(tenure, client, v.leader) || heard
-			if heard && tenure.Err() == nil && refuses(tenure, dialer, v.leader) {
-				d.log.WithField("leader", v.leader).Warn("the leader's process has gone: ending its tenure")
-				endTenure(tenure, store, v.tenure)
-				<-tenure.Done() // known to be over as soon as the lock's watch says so
+			heard = hear(term, client, v.leader) || heard
+			if heard && term.Err() == nil && refuses(term, dialer, v.leader) {
+				d.log.WithField("leader", v.leader).Warn("the leader's process is down: removing its lock")
+				endTerm(term, store, v.term)
+				<-term.Done() // known to be over as soon as the lock's watch says so
 			}
-			retry.Pause(tenure, listenAgain)
+			retry.Pause(term, listenAgain)
 		}
 		over()
 	}
 }
 
-// outlast returns when a tenure is known to be over, or ctx ends.
-func (d *Daemon) outlast(ctx context.Context, tenure int64) {
+// outlast returns when a term is known to be over, or ctx ends.
+func (d *Daemon) outlast(ctx context.Context, term int64) {
 	for {
-		v := d.seat.view()
-		if v.tenure != tenure {
+		v := d.state.view()
+		if v.term != term {
 			return
 		}
 		select {
@@ -142,11 +142,11 @@ func refuses(ctx context.Context, dialer *net.Dialer, leader string) bool {
 	return true
 }
 
-// endTenure removes the lock of a tenure, trying until it has gone or ctx ends.
-func endTenure(ctx context.Context, store objdb.Store, tenure int64) {
+// endTerm removes the lock of a term, trying until it has gone or ctx ends.
+func endTerm(ctx context.Context, store objdb.Store, term int64) {
 	for {
 		try, cancel := context.WithTimeout(ctx, endWithin)
-		err := objdb.EndTerm(try, store, state.LeaderKey, tenure)
+		err := objdb.EndTerm(try, store, state.LeaderKey, term)
 		cancel()
 		if err == nil || !retry.Pause(ctx, endAgain) {
 			return

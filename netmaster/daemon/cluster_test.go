@@ -74,15 +74,15 @@ type master struct {
 	stop    context.CancelFunc
 	stopped chan error
 
-	mu      sync.Mutex
-	tenures []*stub
-	fail    error // what NewController is to return
+	mu    sync.Mutex
+	terms []*stub
+	fail  error // what NewController is to return
 }
 
 func (m *master) controllers() []*stub {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]*stub(nil), m.tenures...)
+	return append([]*stub(nil), m.terms...)
 }
 
 func (m *master) newController(ctx context.Context, store objdb.Store, lead objdb.Leadership) (daemon.Controller, error) {
@@ -95,7 +95,7 @@ func (m *master) newController(ctx context.Context, store objdb.Store, lead objd
 	if err := s.write(ctx, "/begin"); err != nil {
 		return nil, err
 	}
-	m.tenures = append(m.tenures, s)
+	m.terms = append(m.terms, s)
 	return s, nil
 }
 
@@ -210,6 +210,6 @@ func wantFenced(t *testing.T, s *stub) {
 	select {
 	case <-s.ctx.Done():
 	default:
-		t.Error("the context of a tenure that is over has not ended")
+		t.Error("the context of a term that is over has not ended")
 	}
 }

@@ -25,7 +25,7 @@ type Daemon struct {
 	cfg     Config
 	log     logrus.FieldLogger
 	address netip.AddrPort
-	seat    *seat
+	state   *leaderState
 	metrics *metrics
 	handler http.Handler
 	masters masters
@@ -54,8 +54,8 @@ func New(cfg Config) (*Daemon, error) {
 	if cfg.Members == nil {
 		cfg.Members = cluster.New(address.Addr().String())
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, seat: newSeat(), events: events.NewHub(events.Config{}), forwarder: newForwarder(cfg.Address), gate: newGate(), storeErr: "not connected yet"}
-	if d.metrics, err = newMetrics(cfg.Metrics, cfg.Version, d.seat, d.events); err != nil {
+	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, state: newLeaderState(), events: events.NewHub(events.Config{}), forwarder: newForwarder(cfg.Address), gate: newGate(), storeErr: "not connected yet"}
+	if d.metrics, err = newMetrics(cfg.Metrics, cfg.Version, d.state, d.events); err != nil {
 		return nil, err
 	}
 	if err := cfg.Metrics.Register(cfg.Members); err != nil {
@@ -117,7 +117,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	// First what the other netmasters need of our store, and the requests being served;
 	// then the lead; then, when the others know who leads now and send nothing here any
 	// more, the listeners.
-	d.seat.change(func(v *view) { v.stopping = true })
+	d.state.change(func(v *view) { v.stopping = true })
 	if store, _ := d.storeState(); store != nil {
 		if s, ok := store.(objdb.Drainer); ok {
 			wg.Go(s.Drain)
@@ -125,7 +125,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	d.within(finishWithin, func(ctx context.Context) {
 		if !d.gate.close(ctx) {
-			d.log.Warn("requests that take long are cut off")
+			d.log.Warn("shutting down: aborted requests that were still being served")
 		}
 	})
 	stopLeading()
@@ -169,7 +169,7 @@ func (d *Daemon) work(ctx, lead context.Context, led chan<- struct{}) error {
 	}
 	defer func() {
 		if err := store.Close(); err != nil {
-			d.log.WithError(err).Warn("the store was not closed in order")
+			d.log.WithError(err).Warn("cannot close the store cleanly")
 		}
 	}()
 	// Everything below ends with ctx; the store is closed after.
@@ -197,14 +197,14 @@ func (d *Daemon) work(ctx, lead context.Context, led chan<- struct{}) error {
 // watchLeader follows the lock's value.
 func (d *Daemon) watchLeader(ctx context.Context, store objdb.Store) {
 	for b := range store.Watch(ctx, state.LeaderKey) {
-		leader, tenure, known := "", int64(0), b.Snapshot
+		leader, term, known := "", int64(0), b.Snapshot
 		for _, ev := range b.Events {
 			if ev.KV.Key == state.LeaderKey {
-				leader, tenure, known = string(ev.KV.Value), ev.KV.CreateRevision, true
+				leader, term, known = string(ev.KV.Value), ev.KV.CreateRevision, true
 			}
 		}
 		if known {
-			d.seat.change(func(v *view) { v.leader, v.tenure = leader, tenure })
+			d.state.change(func(v *view) { v.leader, v.term = leader, term })
 			d.log.WithField("leader", leader).Debug("the lock changed hands")
 		}
 	}

@@ -193,14 +193,14 @@ func TestLeaseLost(t *testing.T) {
 	}
 	for range 5 {
 		leader := theLeader(t, masters...)
-		tenures := leader.controllers()
+		terms := leader.controllers()
 		clients[slices.Index(masters, leader)].ExpireAll()
 		select {
-		case <-tenures[len(tenures)-1].ctx.Done():
+		case <-terms[len(terms)-1].ctx.Done():
 		case <-time.After(30 * time.Second):
-			t.Fatal("the tenure goes on")
+			t.Fatal("the term goes on")
 		}
-		wantFenced(t, tenures[len(tenures)-1])
+		wantFenced(t, terms[len(terms)-1])
 		theLeader(t, masters...)
 		for _, m := range masters {
 			if code, body := m.get(t, "/api/v1/x/"); code != http.StatusOK {
@@ -354,7 +354,7 @@ func TestStoreComesLater(t *testing.T) {
 	m.start(t, time.Minute)
 	eventually.True(t, "the reason is told", func() bool {
 		code, body := m.get(t, "/healthz")
-		return code == http.StatusServiceUnavailable && strings.Contains(body, "the store is away: no store today")
+		return code == http.StatusServiceUnavailable && strings.Contains(body, "the store is unavailable: no store today")
 	})
 	if code, body := m.get(t, "/api/v1/x/"); code != http.StatusServiceUnavailable || !strings.Contains(body, "no store today; try again") {
 		t.Errorf("%d %q", code, body)

@@ -3,8 +3,8 @@
 // Controller of the leader, in this process or, by a reverse proxy, in another one.
 //
 // The store lock netmaster/leader decides who leads; its value is the address under
-// which the holder is reached. A tenure has a context: when the lock is lost, or can
+// which the holder is reached. A term has a context: when the lock is lost, or can
 // no longer be confirmed, the context ends, requests go to the new leader, and
 // whatever the old Controller still writes fails because every transaction of a
-// tenure compares that tenure's fence.
+// term compares that term's fence.
 package daemon

@@ -17,7 +17,7 @@ import (
 func (d *Daemon) elect(ctx context.Context, store objdb.Store, me presence) {
 	// We listen on our address, so a lock that bears it is from our previous life.
 	if err := objdb.BreakLock(ctx, store, state.LeaderKey, d.cfg.Address); err != nil && ctx.Err() == nil {
-		d.log.WithError(err).Warn("could not look for a lock of our previous life")
+		d.log.WithError(err).Warn("cannot check for a leader lock left by the previous run of this process")
 	}
 	pauses := retry.New(time.Second, 10*time.Second)
 	for ctx.Err() == nil {
@@ -32,17 +32,17 @@ func (d *Daemon) elect(ctx context.Context, store objdb.Store, me presence) {
 			pauses.Reset()
 			continue
 		}
-		d.log.WithError(err).Error("cannot lead")
-		d.seat.change(func(v *view) { v.waiting = err.Error() })
+		d.log.WithError(err).Error("cannot become leader; retrying")
+		d.state.change(func(v *view) { v.waiting = err.Error() })
 		// Another one may be luckier; do not be the first to try again.
 		pauses.Wait(ctx)
-		d.seat.change(func(v *view) { v.waiting = "" })
+		d.state.change(func(v *view) { v.waiting = "" })
 	}
 }
 
-// lead is one tenure. It returns an error if there was nothing to lead with.
+// lead is one term. It returns an error if there was nothing to lead with.
 func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leadership, me presence) error {
-	tenure, cancel := context.WithCancel(ctx)
+	term, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer cancel()
@@ -50,21 +50,21 @@ func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leaders
 		select {
 		case <-lead.Lost():
 			cancel()
-		case <-tenure.Done():
+		case <-term.Done():
 		}
 	})
 	began := time.Now()
-	d.log.WithField("tenure", lead.Fence().Revision).Info("leading: loading the model")
-	d.seat.change(func(v *view) {
+	d.log.WithField("term", lead.Fence().Revision).Info("elected leader, loading state from the store")
+	d.state.change(func(v *view) {
 		v.leading, v.leader, v.waiting = true, d.cfg.Address, "the model is being loaded"
 	})
 	me.setRole(objdb.RoleLeader)
-	controller, err := d.newController(tenure, store, lead)
-	if err == nil && tenure.Err() == nil {
-		d.metrics.tenures.Inc()
-		d.log.WithField("loaded_in", time.Since(began).Round(time.Microsecond).String()).Info("leading: serving")
-		d.seat.change(func(v *view) { v.controller, v.waiting = controller, "" })
-		<-tenure.Done()
+	controller, err := d.newController(term, store, lead)
+	if err == nil && term.Err() == nil {
+		d.metrics.terms.Inc()
+		d.log.WithField("loaded_in", time.Since(began).Round(time.Microsecond).String()).Info("leader is serving requests")
+		d.state.change(func(v *view) { v.controller, v.waiting = controller, "" })
+		<-term.Done()
 	}
 	lost := false
 	select {
@@ -73,7 +73,7 @@ func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leaders
 	default:
 	}
 	// From here on requests go elsewhere, or wait for an elsewhere to be known.
-	d.seat.change(func(v *view) {
+	d.state.change(func(v *view) {
 		v.leading, v.controller = false, nil
 		if v.leader == d.cfg.Address {
 			v.leader = ""
@@ -87,16 +87,16 @@ func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leaders
 	bye, done := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer done()
 	if e := lead.Resign(bye); e != nil && !lost {
-		d.log.WithError(e).Warn("left the lock to its lease")
+		d.log.WithError(e).Warn("cannot release the leader lock; it expires with its lease")
 	}
 	switch {
 	case lost:
-		d.log.Warn("following: the lock was lost")
+		d.log.Warn("lost the leader lock, now a follower")
 		return nil
 	case err != nil:
 		return fmt.Errorf("load the model: %w", err)
 	}
-	d.log.Info("following: the lock was given up")
+	d.log.Info("released the leader lock, now a follower")
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (d *Daemon) lead(ctx context.Context, store objdb.Store, lead objdb.Leaders
 func (d *Daemon) newController(ctx context.Context, store objdb.Store, lead objdb.Leadership) (c Controller, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			d.log.WithField("stack", string(debug.Stack())).Error("panic while loading the model")
+			d.log.WithField("stack", string(debug.Stack())).Error("panic while loading state from the store")
 			err = errs.New(errs.Internal, "panic: %v", p)
 		}
 	}()

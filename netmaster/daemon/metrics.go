@@ -15,15 +15,15 @@ import (
 
 // metrics is what the daemon counts of itself.
 type metrics struct {
-	tenures   prometheus.Counter
+	terms     prometheus.Counter
 	forwarded prometheus.Counter
 	requests  *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
 }
 
-func newMetrics(reg *prometheus.Registry, v version.Info, s *seat, hub *events.Hub) (*metrics, error) {
+func newMetrics(reg *prometheus.Registry, v version.Info, s *leaderState, hub *events.Hub) (*metrics, error) {
 	m := &metrics{
-		tenures: prometheus.NewCounter(prometheus.CounterOpts{
+		terms: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "contiv_netmaster_tenures_total", Help: "How often this process became the leader.",
 		}),
 		forwarded: prometheus.NewCounter(prometheus.CounterOpts{
@@ -53,8 +53,8 @@ func newMetrics(reg *prometheus.Registry, v version.Info, s *seat, hub *events.H
 		Name: "contiv_netmaster_event_streams", Help: "Clients that follow the events of the objects.",
 	}, func() float64 { return float64(hub.Streams()) })
 	for _, c := range []prometheus.Collector{
-		m.tenures, m.forwarded, m.requests, m.latency, build, leading, watching,
-		tenure{s},
+		m.terms, m.forwarded, m.requests, m.latency, build, leading, watching,
+		term{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := reg.Register(c); err != nil {
@@ -120,15 +120,15 @@ func (r *recorder) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// tenure exports what the Controller has to tell, while there is one.
-type tenure struct{ seat *seat }
+// term exports what the Controller has to tell, while there is one.
+type term struct{ state *leaderState }
 
 // Describe implements prometheus.Collector. What is told depends on the Controller.
-func (tenure) Describe(chan<- *prometheus.Desc) {}
+func (term) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (t tenure) Collect(out chan<- prometheus.Metric) {
-	if c, ok := t.seat.view().controller.(interface {
+func (t term) Collect(out chan<- prometheus.Metric) {
+	if c, ok := t.state.view().controller.(interface {
 		Collect(chan<- prometheus.Metric)
 	}); ok {
 		c.Collect(out)

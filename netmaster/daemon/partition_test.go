@@ -129,8 +129,8 @@ func TestPartition(t *testing.T) {
 	}
 	for range 2 {
 		leader := theLeader(t, masters...)
-		tenures := leader.controllers()
-		old := tenures[len(tenures)-1]
+		terms := leader.controllers()
+		old := terms[len(terms)-1]
 		wire := wires[slices.Index(masters, leader)]
 		rest := slices.DeleteFunc(slices.Clone(masters), func(m *master) bool { return m == leader })
 		began := make(map[*master]int)
@@ -150,7 +150,7 @@ func TestPartition(t *testing.T) {
 		select {
 		case <-old.ctx.Done():
 		default:
-			t.Error("two tenures at once")
+			t.Error("two terms at once")
 		}
 		if leader.leads(t) {
 			t.Error("the one that was cut off says it leads")

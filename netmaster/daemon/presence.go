@@ -26,7 +26,7 @@ func (d *Daemon) register(ctx context.Context, store objdb.Store) presence {
 	}
 	at, err := netip.ParseAddrPort(d.cfg.RPC.Addr().String())
 	if err != nil {
-		d.log.WithError(err).Error("agents cannot be told where to report")
+		d.log.WithError(err).Error("cannot register the address for agent reports")
 		return p
 	}
 	if at.Addr().IsUnspecified() {
@@ -46,7 +46,7 @@ func (p presence) setRole(role string) {
 func (p presence) close(ctx context.Context, log logrus.FieldLogger) {
 	for _, r := range p {
 		if err := r.Close(ctx); err != nil {
-			log.WithError(err).Warn("left the registry to find out")
+			log.WithError(err).Warn("cannot remove the registration; it expires with its lease")
 		}
 	}
 }

@@ -83,7 +83,7 @@ const replacedFor = time.Second
 // with ctx.
 func (d *Daemon) giveUp(ctx context.Context, leader string, cancel context.CancelCauseFunc) {
 	for {
-		v := d.seat.view()
+		v := d.state.view()
 		if v.leader != leader {
 			if retry.Pause(ctx, replacedFor) {
 				cancel(errReplaced)
@@ -104,10 +104,10 @@ func (d *Daemon) forward(w http.ResponseWriter, r *http.Request, leader string) 
 	if err := keepBody(r); err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
-			http.Error(w, "the body is larger than a request may be", http.StatusRequestEntityTooLarge)
+			http.Error(w, "request body is too large", http.StatusRequestEntityTooLarge)
 			return ""
 		}
-		http.Error(w, "the body did not arrive: "+err.Error(), http.StatusBadRequest)
+		http.Error(w, "cannot read the request body: "+err.Error(), http.StatusBadRequest)
 		return ""
 	}
 	a := &attempt{leader: leader}

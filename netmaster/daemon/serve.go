@@ -97,7 +97,7 @@ func (d *Daemon) serveAPI(w http.ResponseWriter, r *http.Request) {
 	defer expired.Stop()
 	tried := "" // why the leader did not take it
 	for {
-		v := d.seat.view()
+		v := d.state.view()
 		var again <-chan time.Time
 		switch {
 		case v.controller != nil && d.gate.enter():
@@ -123,7 +123,7 @@ func (d *Daemon) serveAPI(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-expired.C:
-			refuse(w, d.whyNot(d.seat.view(), tried))
+			refuse(w, d.whyNot(d.state.view(), tried))
 			return
 		}
 	}
@@ -136,7 +136,7 @@ func (d *Daemon) whyNot(v view, tried string) string {
 	case v.stopping:
 		return "this netmaster is stopping"
 	case storeErr != "":
-		return "the store is away: " + storeErr
+		return "the store is unavailable: " + storeErr
 	case v.leading:
 		return "the leader is not ready: " + v.waiting
 	case v.leader == "" || v.leader == d.cfg.Address || tried == "":

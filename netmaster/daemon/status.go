@@ -50,7 +50,7 @@ type info struct {
 }
 
 func (d *Daemon) serveInfo(w http.ResponseWriter, _ *http.Request) {
-	v := d.seat.view()
+	v := d.state.view()
 	if v.leader == "" {
 		http.Error(w, "Error getting master state", http.StatusInternalServerError)
 		return
@@ -89,13 +89,13 @@ func (d *Daemon) serveHealth(w http.ResponseWriter, r *http.Request) {
 // serveReady says, from what is known, whether a request to this process would be
 // served now: 200, or 503 with reasons.
 func (d *Daemon) serveReady(w http.ResponseWriter, _ *http.Request) {
-	v := d.seat.view()
+	v := d.state.view()
 	reasons := []string{}
 	if v.stopping {
 		reasons = append(reasons, "stopping")
 	}
 	if _, storeErr := d.storeState(); storeErr != "" {
-		reasons = append(reasons, "the store is away: "+storeErr)
+		reasons = append(reasons, "the store is unavailable: "+storeErr)
 	}
 	switch {
 	case v.waiting != "":

@@ -29,7 +29,7 @@ func (d *Daemon) openStore(ctx context.Context) (objdb.Store, error) {
 			d.mu.Lock()
 			d.store = store
 			d.mu.Unlock()
-			d.seat.change(func(v *view) { v.waiting = "" })
+			d.state.change(func(v *view) { v.waiting = "" })
 			return store, nil
 		case ctx.Err() != nil || errs.Is(err, errs.Invalid):
 			return nil, err
@@ -77,7 +77,7 @@ func (d *Daemon) setStoreErr(text string) {
 	case text == "":
 		d.log.Info("the store answers")
 	case old == "" || old == "not connected yet":
-		d.log.WithField("reason", text).Warn("the store is away: waiting for it, nothing can be changed until it is back")
+		d.log.WithField("reason", text).Warn("the store is unavailable; nothing can be changed until it answers again")
 	}
 }
 

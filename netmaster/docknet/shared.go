@@ -145,7 +145,7 @@ func (s *Shared) settle(ctx context.Context, name string) error {
 		s.mu.Unlock()
 		if ended >= mine {
 			if away != nil {
-				s.cfg.Log.WithError(away).WithField("docknet", name).Warn("a docker network is made later, when the Docker Engine of this host answers")
+				s.cfg.Log.WithError(away).WithField("docknet", name).Warn("the Docker Engine of this host is unavailable; the docker network is created when it answers")
 			}
 			return err
 		}
@@ -213,7 +213,7 @@ func (s *Shared) apply(ctx context.Context, want map[string]dockerd.Network, fai
 		id, err := s.change(ctx, c)
 		if err != nil {
 			failed[name] = err
-			s.cfg.Log.WithError(err).WithField("docknet", name).Warn("a docker network is not as it should be, trying again later")
+			s.cfg.Log.WithError(err).WithField("docknet", name).Warn("cannot create, update or remove a docker network; retrying")
 			if c.Op != delta.Add {
 				note(records, c.Have, c.Have.ID) // it is still there
 			}
@@ -223,7 +223,7 @@ func (s *Shared) apply(ctx context.Context, want map[string]dockerd.Network, fai
 		if c.Op != delta.Remove {
 			note(records, c.Want, id)
 		}
-		s.cfg.Log.WithFields(logrus.Fields{"docknet": name, "change": c.Op.String()}).Info("docker network is as it should be")
+		s.cfg.Log.WithFields(logrus.Fields{"docknet": name, "change": c.Op.String()}).Info("docker network is in sync")
 	}
 	return s.write(ctx, records)
 }
@@ -256,7 +256,7 @@ func (s *Shared) write(ctx context.Context, want map[string]docknet.Record) erro
 	records := delta.NewComparable[string, docknet.Record]()
 	for _, kv := range kvs {
 		var r docknet.Record
-		_ = json.Unmarshal(kv.Value, &r) // what cannot be read is written anew
+		_ = json.Unmarshal(kv.Value, &r) // what cannot be read is rewritten
 		records.SetActual(strings.TrimPrefix(kv.Key, docknet.Root), r)
 	}
 	records.ReplaceDesired(want)
@@ -271,7 +271,7 @@ func (s *Shared) write(ctx context.Context, want map[string]docknet.Record) erro
 		}
 		_, err := s.cfg.Store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{s.cfg.Fence}, Then: []objdb.Op{op}})
 		if errors.Is(err, objdb.ErrCompareFailed) {
-			return errs.New(errs.Unavailable, "not the leader any more, repeat the request")
+			return errs.New(errs.Unavailable, "not the leader any more, retry the request")
 		}
 		if err != nil {
 			return fmt.Errorf("note docker network %s: %w", c.Key, err)

@@ -116,7 +116,7 @@ type read struct {
 }
 
 // maxRead bounds what one read returns, in batches: between two a reader is measured
-// anew.
+// again.
 const maxRead = 64
 
 func (h *history) read(place int) read {

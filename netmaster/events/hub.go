@@ -87,7 +87,7 @@ func (h *Hub) Ready() <-chan struct{} { return h.history.ready }
 func (h *Hub) Streams() int { return int(h.streams.Load()) }
 
 // ServeHTTP serves a stream: 200 and events until the client goes or the Hub ends; 503
-// while the store is away or there are too many clients; 500 for a request that is
+// while the store is unavailable or there are too many clients; 500 for a request that is
 // wrong; 404 for another method than GET.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {

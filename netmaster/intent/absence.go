@@ -22,7 +22,7 @@ import (
 // A host that is gone for good leaves its endpoints behind, and with them addresses that
 // nobody uses. A host that is only away must keep them: its containers may still run. So
 // two things have to be proved before anything is removed: the host is not registered,
-// as the store itself says at that moment, and it has been away for the whole grace,
+// as the store itself says at that moment, and it has been down for the whole grace,
 // which is counted from a record that outlives changes of leader. Besides, this leader
 // must have seen it away for a while itself, and its agent must not report.
 //
@@ -84,7 +84,7 @@ func (a *absences) labels() []string {
 }
 
 // keepHosts notes which hosts are away, and removes what is left of those that stay away,
-// until ctx or the tenure ends.
+// until ctx or the term ends.
 func (e *Engine) keepHosts(ctx context.Context) {
 	tick := time.NewTicker(min(max(e.cfg.Grace/20, fastestLook), slowestLook))
 	defer tick.Stop()
@@ -103,7 +103,7 @@ func (e *Engine) keepHosts(ctx context.Context) {
 			err = e.lookAtHosts(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			e.cfg.Log.WithError(err).Warn("look after hosts that are away, trying again later")
+			e.cfg.Log.WithError(err).Warn("cannot check for hosts that are down; retrying")
 		}
 		select {
 		case <-ctx.Done():
@@ -120,7 +120,7 @@ func (e *Engine) keepHosts(ctx context.Context) {
 func (e *Engine) loadAbsences(ctx context.Context) error {
 	kvs, _, err := e.store.List(ctx, absentRoot)
 	if err != nil {
-		return fmt.Errorf("read which hosts are away: %w", err)
+		return fmt.Errorf("read which hosts are down: %w", err)
 	}
 	now := time.Now()
 	for _, kv := range kvs {
@@ -152,7 +152,7 @@ func (e *Engine) lookAtHosts(ctx context.Context) error {
 				return err
 			}
 			if here {
-				e.cfg.Log.WithField("host", label).Info("a host is back; it keeps its endpoints")
+				e.cfg.Log.WithField("host", label).Info("host is up again and keeps its endpoints")
 			}
 		}
 	}
@@ -190,17 +190,17 @@ func (e *Engine) noteAbsence(ctx context.Context, label string, now time.Time) e
 		return errs.Wrap(errs.Internal, err)
 	}
 	if err := e.fenced(ctx, objdb.Put(absentKey(label), value)); err != nil {
-		return fmt.Errorf("note that host %s is away: %w", label, err)
+		return fmt.Errorf("record that host %s is down: %w", label, err)
 	}
 	e.absences.set(label, now, now)
 	e.cfg.Log.WithField("host", label).WithField("grace", e.cfg.Grace.String()).
-		Info("a host is not registered; its endpoints are removed if it stays away for the grace")
+		Info("host is down; its endpoints are removed when the grace period ends")
 	return nil
 }
 
 func (e *Engine) forgetAbsence(ctx context.Context, label string) error {
 	if err := e.fenced(ctx, objdb.Delete(absentKey(label))); err != nil {
-		return fmt.Errorf("note that host %s is back: %w", label, err)
+		return fmt.Errorf("record that host %s is up: %w", label, err)
 	}
 	e.absences.remove(label)
 	return nil
@@ -256,8 +256,8 @@ func (e *Engine) removeHost(ctx context.Context, label string) (int, error) {
 	e.absences.remove(label)
 	e.cfg.Members.Forget(label)
 	e.cfg.Members.Removed(1, 0)
-	e.cfg.Log.WithField("host", label).WithField("endpoints", removed).WithField("awaySince", since.Format(time.RFC3339)).
-		Warn("a host is gone: removed it and its endpoints")
+	e.cfg.Log.WithField("host", label).WithField("endpoints", removed).WithField("downSince", since.Format(time.RFC3339)).
+		Warn("host was down for the grace period, or its Kubernetes node was deleted: removed the host and its endpoints")
 	return removed, nil
 }
 
@@ -308,7 +308,7 @@ func (e *Engine) endpointsOf(label string) []string {
 	return sortedKeys(e.model.endpoints.ofHost, label)
 }
 
-// CollectGarbage removes at once what is left of hosts that have been away for longer
+// CollectGarbage removes at once what is left of hosts that have been down for longer
 // than older: of all, or of the one that is named. dryRun: only says what that would be.
 // A host that is registered, or whose agent reports, is left alone; named, it is an
 // error of kind InUse.
@@ -331,9 +331,9 @@ func (e *Engine) CollectGarbage(ctx context.Context, host string, older time.Dur
 		case host == "":
 			continue
 		case !away:
-			return nil, errs.New(errs.NotFound, "host %s is not known to be away", host)
+			return nil, errs.New(errs.NotFound, "host %s is not known to be down", host)
 		default:
-			return nil, errs.New(errs.InUse, "host %s is away since %s only, which is less than %s", host, since.Format(time.RFC3339), older)
+			return nil, errs.New(errs.InUse, "host %s is down since %s, which is less than %s ago", host, since.Format(time.RFC3339), older)
 		}
 		gone := clusterapi.GoneHost{Host: label, Gone: since.UTC().Format(time.RFC3339), Endpoints: e.endpointsOf(label)}
 		if !dryRun {

@@ -72,7 +72,7 @@ func (h *hostsOf) put(key, value string) {
 	}
 }
 
-// lead starts a tenure that ends with the returned function. With a grace of hours
+// lead starts a term that ends with the returned function. With a grace of hours
 // nothing happens by itself.
 func (h *hostsOf) lead(grace time.Duration) (*Engine, func()) {
 	h.t.Helper()
@@ -280,7 +280,7 @@ func TestHalfRemoved(t *testing.T) {
 	if err := e.lookAtHosts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	away := errs.Wrap(errs.Unavailable, errors.New("the store is away"))
+	away := errs.Wrap(errs.Unavailable, errors.New("the store is unavailable"))
 	h.store.OnCommit(func(txn objdb.Txn) memory.Fault {
 		for _, op := range txn.Then {
 			if strings.HasPrefix(op.Key, state.HostRoot) {
@@ -290,7 +290,7 @@ func TestHalfRemoved(t *testing.T) {
 		return memory.Fault{}
 	})
 	if _, err := e.removeHost(t.Context(), "h1"); err == nil {
-		t.Error("no error while the store is away")
+		t.Error("no error while the store is unavailable")
 	}
 	h.wantLeft("absences", absentRoot, "h1")
 	h.store.OnCommit(func(objdb.Txn) memory.Fault { return memory.Fault{} })

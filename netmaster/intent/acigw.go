@@ -8,7 +8,7 @@ import (
 func registerGateways(m *model) *objects[contivmodel.AciGw, contivmodel.AciGwOper] {
 	put := func(x *tx, g *contivmodel.AciGw) error {
 		if n := count(x.apps.all()); n > 0 {
-			m.cfg.Log.WithField("appProfiles", n).Warn("the ACI gateway's settings change under existing app profiles")
+			m.cfg.Log.WithField("appProfiles", n).Warn("the ACI gateway's settings change while app profiles exist")
 		}
 		x.gateways.put(x, g.Key, g)
 		return nil

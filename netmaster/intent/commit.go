@@ -18,7 +18,7 @@ import (
 	"github.com/contiv/netplugin/utils/retry"
 )
 
-// markKey is the commit mark: the number of the last transaction of the tenure that
+// markKey is the commit mark: the number of the last transaction of the term that
 // wrote last. See the package comment.
 const markKey = state.OperRoot + "netmaster/commit"
 
@@ -29,8 +29,8 @@ const (
 	tryFor     = 3 * time.Second // one try
 )
 
-// errOver says that the tenure is over: nothing more may be written.
-var errOver = errors.New("the tenure is over")
+// errOver says that the leadership term is over: nothing more may be written.
+var errOver = errors.New("the leadership term is over")
 
 // committer turns planned transactions into fenced ones and finds out what became of
 // them. It belongs to the writer.
@@ -65,10 +65,10 @@ func (w *written) note(key string, rev int64) {
 // transaction holds less the mark and the fence.
 func (c *committer) room() int { return c.store.MaxOps() - 2 }
 
-// over reports whether an error of commit means the end of the tenure.
+// over reports whether an error of commit means the end of the term.
 func (c *committer) over(err error) bool { return errors.Is(err, errOver) }
 
-// begin sets the commit mark for the tenure.
+// begin sets the commit mark for the term.
 func (c *committer) begin(ctx context.Context) error {
 	mark := fmt.Appendf(nil, "%d/0", c.lead.Fence().Revision)
 	rev, err := c.store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{c.lead.Fence()}, Then: []objdb.Op{objdb.Put(markKey, mark)}})
@@ -93,7 +93,7 @@ func (c *committer) commit(ctx context.Context, x *tx) (int64, error) {
 	return c.send(ctx, txn)
 }
 
-// send sends a transaction until its outcome is known or the tenure is over.
+// send sends a transaction until its outcome is known or the leadership term is over.
 func (c *committer) send(ctx context.Context, txn objdb.Txn) (int64, error) {
 	next := fmt.Appendf(nil, "%d/%d", c.lead.Fence().Revision, c.seq+1)
 	txn.If = slices.Concat([]objdb.Cmp{c.lead.Fence(), {Type: objdb.CmpValue, Key: markKey, Value: c.mark}}, txn.If)
@@ -111,7 +111,7 @@ func (c *committer) send(ctx context.Context, txn objdb.Txn) (int64, error) {
 		case c.over(err), kind == errs.Invalid, kind == errs.Conflict:
 			return 0, err
 		case try == 1:
-			c.log.WithError(err).Warn("the store did not answer a write, repeating until it does")
+			c.log.WithError(err).Warn("the store did not acknowledge a write; retrying until it does")
 		}
 		timer := time.NewTimer(pauses.Next())
 		select {
@@ -121,7 +121,7 @@ func (c *committer) send(ctx context.Context, txn objdb.Txn) (int64, error) {
 		}
 		timer.Stop()
 		if ctx.Err() != nil || isClosed(c.lead.Lost()) {
-			return 0, errs.New(errs.Unavailable, "no answer from the store and not the leader any more, the change may have happened, "+
+			return 0, errs.New(errs.Unavailable, "no answer from the store, and this netmaster is no longer the leader; the change may have been made, "+
 				"repeat the request: %w (%w)", err, errOver)
 		}
 	}
@@ -148,9 +148,9 @@ func (c *committer) try(ctx context.Context, txn objdb.Txn, next []byte) (int64,
 	case gerr != nil:
 		return 0, gerr
 	case !led:
-		return 0, errs.New(errs.Unavailable, "not the leader any more, repeat the request (%w)", errOver)
+		return 0, errs.New(errs.Unavailable, "not the leader any more, retry the request (%w)", errOver)
 	case err != nil || !bytes.Equal(kv.Value, c.mark):
-		return 0, c.giveUp(ctx, "the commit mark is not what this leader wrote: the store went back in time or was changed by hand")
+		return 0, c.giveUp(ctx, "the commit mark is not the one this leader wrote: the store was restored from a backup or changed by hand")
 	}
 	for _, cmp := range txn.If {
 		if cmp.Type != objdb.CmpAbsent {
@@ -166,7 +166,7 @@ func (c *committer) try(ctx context.Context, txn objdb.Txn, next []byte) (int64,
 	return 0, errs.New(errs.Conflict, "the store refused the change")
 }
 
-// fenced reports whether the tenure's fence holds in the store.
+// fenced reports whether the term's fence holds in the store.
 func (c *committer) fenced(ctx context.Context) (bool, error) {
 	fence := c.lead.Fence()
 	kv, err := c.store.Get(ctx, fence.Key)
@@ -188,14 +188,14 @@ func (c *committer) fenced(ctx context.Context) (bool, error) {
 	}
 }
 
-// giveUp ends the tenure because memory and store disagree: the next leader, maybe
+// giveUp ends the term because memory and store disagree: the next leader, maybe
 // this process, starts from what the store holds.
 func (c *committer) giveUp(ctx context.Context, why string) error {
-	c.log.Errorf("giving up leadership to read the store anew: %s", why)
+	c.log.Errorf("releasing leadership to reload state from the store: %s", why)
 	if err := c.lead.Resign(ctx); err != nil {
-		c.log.WithError(err).Warn("resign")
+		c.log.WithError(err).Warn("cannot release the leader lock")
 	}
-	return errs.New(errs.Unavailable, "netmaster reads its store anew, repeat the request: %s (%w)", why, errOver)
+	return errs.New(errs.Unavailable, "netmaster is reloading its state from the store, retry the request: %s (%w)", why, errOver)
 }
 
 func isClosed(c <-chan struct{}) bool {

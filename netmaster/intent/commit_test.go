@@ -58,7 +58,7 @@ func TestFormerLeader(t *testing.T) {
 // TestUnansweredCommit checks that a write the store does not answer is neither lost
 // nor done twice.
 func TestUnansweredCommit(t *testing.T) {
-	away := errs.New(errs.Unavailable, "the store is away")
+	away := errs.New(errs.Unavailable, "the store is unavailable")
 	for name, fault := range map[string]memory.Fault{"not applied": {Before: away}, "applied": {After: away}} {
 		t.Run(name, func(t *testing.T) {
 			store := memory.New()
@@ -86,7 +86,7 @@ func TestUnansweredCommit(t *testing.T) {
 	}
 }
 
-// TestTermEndsUnanswered checks what is said when the tenure ends before the store
+// TestTermEndsUnanswered checks what is said when the term ends before the store
 // has told what became of a write: that nobody knows. The next leader does.
 func TestTermEndsUnanswered(t *testing.T) {
 	store := memory.New()
@@ -95,7 +95,7 @@ func TestTermEndsUnanswered(t *testing.T) {
 	e.mustNetwork(t, "n", "10.1.1.0/24")
 	store.OnCommit(func(objdb.Txn) memory.Fault {
 		l.Lose()
-		return memory.Fault{After: errs.New(errs.Unavailable, "the store is away")}
+		return memory.Fault{After: errs.New(errs.Unavailable, "the store is unavailable")}
 	})
 	if _, err := e.CreateEndpoint(t.Context(), endpoint("n", "", "c", "")); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("said %v", err)

@@ -21,8 +21,8 @@
 // # Fences
 //
 // Every transaction compares two things. The leader's fence holds only while this
-// tenure lasts, so what a former leader still writes fails as a whole. The commit
-// mark, a key that each transaction of a tenure sets to the next number and expects at
+// term lasts, so what a former leader still writes fails as a whole. The commit
+// mark, a key that each transaction of a term sets to the next number and expects at
 // the last one, makes a transaction safe to send again: if the store does not say
 // whether it was applied, the writer sends the same one until the answer is either
 // success, or a refusal together with a mark that tells whether it had been applied.

@@ -31,11 +31,11 @@ type Config struct {
 	AgentPort int
 	// Members is who is registered and reports; nil: nobody is known to be.
 	Members *cluster.Members
-	// Grace is how long a host may be away before its endpoints are removed; 0 means
+	// Grace is how long a host may be down before its endpoints are removed; 0 means
 	// DefaultGrace.
 	Grace time.Duration
 	// Nodes tells of the cluster of Kubernetes that hosts are in; nil when there is none.
-	// A host that is away and whose Node is gone gets no grace.
+	// A host that is down and whose Node was deleted gets no grace period.
 	Nodes Nodes
 	// Loops makes what keeps things outside the store as the objects say; nil: nothing.
 	// The Engine runs them.
@@ -50,7 +50,7 @@ type Nodes interface {
 	Changed() <-chan struct{}
 }
 
-// Engine is the intent of one tenure. Safe for concurrent use.
+// Engine is the intent of one term. Safe for concurrent use.
 type Engine struct {
 	cfg    Config
 	store  objdb.Store
@@ -64,7 +64,7 @@ type Engine struct {
 }
 
 // New reads the store, repairs claims nobody owns, creates what must exist (the global
-// settings, tenant default) and starts the writer, which ends with ctx, the tenure's.
+// settings, tenant default) and starts the writer, which ends with ctx, the term's.
 func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadership) (*Engine, error) {
 	if cfg.Members == nil {
 		cfg.Members = cluster.New("")
@@ -77,7 +77,7 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 		absences: absences{since: map[string]time.Time{}, seen: map[string]time.Time{}},
 	}
 	commits := &committer{store: store, lead: lead, log: cfg.Log, pause: firstPause}
-	// The mark comes first: it proves that this tenure lasts, and that no transaction of
+	// The mark comes first: it proves that this term lasts, and that no transaction of
 	// an earlier one can come between the reads below.
 	if err := commits.begin(ctx); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (e *Engine) Done() <-chan struct{} { return e.done }
 
 // Written returns the store revisions of the last change of the state that agents
 // realise, and of the global settings. A host that has applied both is up to date. What
-// was only taken away before this tenure does not count.
+// was only taken away before this term does not count.
 func (e *Engine) Written() (revision, settings int64) {
 	w := &e.writer.commits.written
 	return w.state.Load(), w.settings.Load()
@@ -181,7 +181,7 @@ func (e *Engine) prepareGlobal(ctx context.Context, given flags) error {
 		return e.noteFlags(ctx, given)
 	}
 	if _, ok := e.model.globals.settings.base[""]; !ok {
-		e.cfg.Log.Error("the settings record agents start from is gone, writing it anew")
+		e.cfg.Log.Error("the record of the global settings that agents read is missing; writing it again")
 		same := *g.v
 		if _, err := e.model.globals.collection(e).store(ctx, &same); err != nil {
 			return err
@@ -201,11 +201,11 @@ func (e *Engine) prepareGlobal(ctx context.Context, given flags) error {
 		want.FwdMode, want.NetworkInfraType = given.FwdMode, given.Infra
 		switch _, err := e.model.globals.collection(e).store(ctx, &want); {
 		case errs.Is(err, errs.InUse):
-			log.WithError(err).Warn("flags differ from the stored settings, which stay: networks depend on them")
+			log.WithError(err).Warn("flags differ from the stored settings; keeping the stored ones because networks use them")
 		case err != nil:
 			return err
 		default:
-			log.Warn("flags differ from the stored settings and have replaced them")
+			log.Warn("flags differ from the stored settings; replaced the stored ones")
 		}
 	}
 	return e.noteFlags(ctx, flags{FwdMode: e.cfg.FwdMode, Infra: e.cfg.Infra})

@@ -37,7 +37,7 @@ func (e extents) overlap(first, last netip.Addr) (network string, found bool) {
 func (e *extents) add(first, last netip.Addr, network string) {
 	i := sort.Search(len(*e), func(i int) bool { return (*e)[i].first.Compare(first) > 0 })
 	*e = slices.Insert(*e, i, extent{first: first, last: last, network: network})
-	e.mend(i)
+	e.setReach(i)
 }
 
 // remove gives up what a network occupies from first on.
@@ -45,12 +45,12 @@ func (e *extents) remove(first netip.Addr, network string) {
 	i := slices.IndexFunc(*e, func(x extent) bool { return x.first == first && x.network == network })
 	if i >= 0 {
 		*e = slices.Delete(*e, i, i+1)
-		e.mend(i)
+		e.setReach(i)
 	}
 }
 
-// mend sets reach from i on.
-func (e extents) mend(i int) {
+// setReach sets reach from i on.
+func (e extents) setReach(i int) {
 	for j := i; j < len(e); j++ {
 		reach := e[j].last
 		if j > 0 && reach.Less(e[j-1].reach) {

@@ -28,7 +28,7 @@ func (e *Engine) FabricProfiles() map[string]aci.Profile {
 	for key, app := range x.apps.all() {
 		p, err := fabricProfile(x, app)
 		if err != nil {
-			e.cfg.Log.WithField("appProfile", key).WithError(err).Error("the ACI gateway cannot be told all of it")
+			e.cfg.Log.WithField("appProfile", key).WithError(err).Error("the app profile cannot be fully expressed on an ACI fabric")
 		}
 		profiles[key] = p
 	}

@@ -32,7 +32,7 @@ func quiet() logrus.FieldLogger {
 	return l
 }
 
-// lead starts an engine over store as its new leader. stop ends the tenure and waits.
+// lead starts an engine over store as its new leader. stop ends the term and waits.
 func lead(t tb, store objdb.Store) (e *Engine, l *intenttest.Leadership, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

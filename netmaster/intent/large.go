@@ -101,7 +101,7 @@ func (c *committer) commitLarge(ctx context.Context, txn objdb.Txn) (int64, erro
 	}
 	rev, err := c.carryOut(ctx, pieces)
 	if err != nil && !c.over(err) {
-		err = c.giveUp(ctx, "a large change has been decided and could not be carried out: "+err.Error())
+		err = c.giveUp(ctx, "a committed large change could not be completed: "+err.Error())
 	}
 	return rev, err
 }
@@ -142,11 +142,11 @@ func (c *committer) recover(ctx context.Context) error {
 	case !decided && len(staged) == 0:
 		return nil
 	case !decided:
-		c.log.WithField("pieces", len(staged)).Warn("forgetting a large change that the last leader had not decided")
+		c.log.WithField("pieces", len(staged)).Warn("discarding a large change that the previous leader did not commit")
 		_, err := c.send(ctx, objdb.Txn{Then: []objdb.Op{objdb.DeletePrefix(stagedRoot)}})
 		return err
 	}
-	c.log.WithField("pieces", len(staged)).Warn("carrying out a large change that the last leader had decided")
+	c.log.WithField("pieces", len(staged)).Warn("completing a large change that the previous leader committed")
 	slices.SortFunc(staged, func(a, b objdb.KV) int { return strings.Compare(a.Key, b.Key) })
 	pieces := make([]piece, len(staged))
 	for i, kv := range staged {

@@ -67,7 +67,7 @@ func TestLargeChange(t *testing.T) {
 			store := memory.New()
 			e, l, stop := lead(t, store)
 			e.withRules(t)
-			away := errs.New(errs.Unavailable, "the store is away")
+			away := errs.New(errs.Unavailable, "the store is unavailable")
 			commits := 0
 			store.OnCommit(func(txn objdb.Txn) memory.Fault {
 				if len(txn.Then) > store.MaxOps() {

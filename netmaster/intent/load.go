@@ -12,7 +12,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 )
 
-// loader fills a model from the store at the start of a tenure. It reads prefix by
+// loader fills a model from the store at the start of a term. It reads prefix by
 // prefix: what netmaster owns cannot change between the reads, because only the
 // holder of the fence may write it.
 //
@@ -71,7 +71,7 @@ func (l *loader) read(ctx context.Context, sources []source) error {
 		for _, kv := range set.kvs {
 			l.written.note(kv.Key, kv.ModRevision)
 			if err := set.take(l, strings.TrimPrefix(kv.Key, set.prefix), kv); err != nil {
-				l.log.WithField("key", kv.Key).WithError(err).Error("unreadable record in the store, left alone")
+				l.log.WithField("key", kv.Key).WithError(err).Error("cannot decode a record in the store; ignoring it")
 				l.model.unreadable[kv.Key] = err.Error()
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics is what a tenure counts of its writer.
+// metrics is what a term counts of its writer.
 type metrics struct {
 	commits *prometheus.CounterVec
 	took    prometheus.Histogram
@@ -17,7 +17,7 @@ type metrics struct {
 func newMetrics(waiting func() int) *metrics {
 	return &metrics{
 		commits: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "contiv_netmaster_commits_total", Help: "Transactions with the store in this tenure, by result.",
+			Name: "contiv_netmaster_commits_total", Help: "Transactions with the store in this term, by result.",
 		}, []string{"result"}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "contiv_netmaster_commit_seconds", Help: "Time for the store to carry a transaction out.",
@@ -44,7 +44,7 @@ func (m *metrics) count(n int, took time.Duration, err error) {
 	m.shared.Observe(float64(n))
 }
 
-// Collect exports the numbers of the tenure.
+// Collect exports the numbers of the term.
 func (e *Engine) Collect(out chan<- prometheus.Metric) {
 	m := e.writer.metrics
 	for _, c := range []prometheus.Collector{m.commits, m.took, m.shared, m.queue} {

@@ -42,7 +42,7 @@ func (l *loader) network(id string, kv objdb.KV) error {
 		return err
 	}
 	if rec.ID != id {
-		return errs.New(errs.Invalid, "network under id %s says it is %q", id, rec.ID)
+		return errs.New(errs.Invalid, "network under id %s has id %q", id, rec.ID)
 	}
 	cfg, err := spaceConfig(rec)
 	if err != nil {
@@ -256,7 +256,7 @@ func removeNetwork(x *tx, n *contivmodel.Network) error {
 		if blockers := names(x.endpoints.where(x.endpoints.ofNetwork, id), endpointName); blockers != "" {
 			return errs.New(errs.InUse, "Network has active endpoints, cannot delete %s: %s", n.Key, blockers)
 		}
-	} else { // those of hosts, which may be away
+	} else { // those of hosts, which may be down
 		for _, ep := range x.endpoints.where(x.endpoints.ofNetwork, id) {
 			x.endpoints.del(x, ep.ID)
 		}

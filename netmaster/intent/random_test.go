@@ -103,7 +103,7 @@ func TestRandomOperations(t *testing.T) {
 // answer, or refused for good.
 func inject(t *rapid.T, store *memory.Store) (refused *bool) {
 	refused = new(bool)
-	away := errs.New(errs.Unavailable, "the store is away")
+	away := errs.New(errs.Unavailable, "the store is unavailable")
 	faults := rapid.SliceOfN(rapid.SampledFrom([]string{"before", "after", "refuse"}), 0, 3).Draw(t, "faults")
 	if rapid.Bool().Draw(t, "sound") {
 		faults = nil

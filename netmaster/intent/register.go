@@ -71,14 +71,14 @@ func (o *objects[T, O]) collection(e *Engine) *collection[T, O] {
 	return &collection[T, O]{e: e, rows: o}
 }
 
-// decode reads an object from the store; its links are made anew from what it names.
+// decode reads an object from the store; its links are set from what it names.
 func (o *objects[T, O]) decode(key string, kv objdb.KV) error {
 	obj := new(T)
 	if err := json.Unmarshal(kv.Value, obj); err != nil {
 		return err
 	}
 	if o.kind.Key(obj) != key || o.kind.Ident(obj) != key {
-		return errs.New(errs.Invalid, "object under key %s says it is %s", key, o.kind.Ident(obj))
+		return errs.New(errs.Invalid, "object under key %s has key %s", key, o.kind.Ident(obj))
 	}
 	o.kind.Link(obj)
 	o.load(key, obj, kv.ModRevision)

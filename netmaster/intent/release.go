@@ -10,7 +10,7 @@ import (
 
 // A client that has reserved an address gives it back when it is done, and may be late: its
 // endpoint, and with it the address, is gone by then, and another client may have reserved
-// the address anew. So a release belongs to one reservation. Agents name theirs. A client
+// the address again. So a release belongs to one reservation. Agents name theirs. A client
 // that gives no name, as those of the original, has one release to come for each address
 // that it has reserved: that one is waited for, and ends nothing.
 

@@ -70,7 +70,7 @@ func (l *loader) orphanAddresses() []step {
 		if live {
 			continue
 		}
-		l.log.WithFields(logrus.Fields{"network": k.net, "address": k.what, "owner": owner}).Error("freeing an address whose owner does not have it")
+		l.log.WithFields(logrus.Fields{"network": k.net, "address": k.what, "owner": owner}).Error("releasing an address that its owner does not use")
 		steps = append(steps, func(x *tx) {
 			x.freeAddress(k.net, k.what, owner)
 			if s := x.spaces[k.net]; s != nil && kind == "group" {
@@ -99,7 +99,7 @@ func (l *loader) orphanTags() []step {
 		if live {
 			continue
 		}
-		l.log.WithFields(logrus.Fields{"pool": k.pool, "tag": k.tag, "owner": r.v.Owner}).Error("freeing a tag whose owner does not exist")
+		l.log.WithFields(logrus.Fields{"pool": k.pool, "tag": k.tag, "owner": r.v.Owner}).Error("releasing a tag whose owner does not exist")
 		steps = append(steps, func(x *tx) { x.freeTag(k.pool, k.tag, r.v.Owner) })
 	}
 	return steps
@@ -120,13 +120,13 @@ func (l *loader) missingClaims() []step {
 		}
 		log := l.log.WithFields(logrus.Fields{"network": net, "address": addr, "owner": owner})
 		if a, fine := parseAddr(addr); ok || !fine || m.spaces[net].Taken(a) {
-			log.Error("an address is in use without a claim, and somebody else has claimed it")
+			log.Error("address conflict: an address in use is allocated to another owner")
 			return
 		}
-		log.Error("claiming an address that is in use without a claim")
+		log.Error("an address in use was not allocated; allocating it")
 		steps = append(steps, func(x *tx) {
 			if err := x.claimAddress(net, addr, owner); err != nil {
-				log.WithError(err).Error("claim an address in use")
+				log.WithError(err).Error("cannot allocate an address that is in use")
 			}
 		})
 	}
@@ -144,10 +144,10 @@ func (l *loader) missingClaims() []step {
 			return
 		}
 		log := l.log.WithFields(logrus.Fields{"pool": pool, "tag": n, "owner": owner})
-		log.Error("claiming a tag that is in use without a claim")
+		log.Error("a tag in use was not allocated; allocating it")
 		steps = append(steps, func(x *tx) {
 			if err := x.claimTag(pool, n, owner); err != nil {
-				log.WithError(err).Error("claim a tag in use")
+				log.WithError(err).Error("cannot allocate a tag that is in use")
 			}
 		})
 	}
@@ -176,7 +176,7 @@ func (l *loader) missingPool(g *state.EndpointGroup) []step {
 	if s == nil || !ok || s.HasPool(owner) {
 		return nil
 	}
-	l.log.WithFields(logrus.Fields{"network": net, "pool": g.IPPool, "owner": owner}).Error("claiming a pool that is in use without a claim")
+	l.log.WithFields(logrus.Fields{"network": net, "pool": g.IPPool, "owner": owner}).Error("an address pool in use was not reserved; reserving it")
 	return []step{func(x *tx) {
 		s.AddPool(ipam.Pool{Owner: owner, Range: r})
 		x.onUndo(func() { s.RemovePool(owner) })

@@ -41,7 +41,7 @@ func (l *loader) wrongRules() []step {
 			continue
 		}
 		if old, ok := m.rules.records.base[id]; !ok || *old.v != rec {
-			l.log.WithField("rule", id).Error("writing a rule record anew that is not what its rule says")
+			l.log.WithField("rule", id).Error("a rule record does not match its rule; rewriting it")
 			steps = append(steps, func(x *tx) { x.rules.records.put(x, id, &rec) })
 		}
 	}

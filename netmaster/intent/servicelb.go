@@ -253,11 +253,11 @@ func (l *loader) wrongServices() []step {
 			continue
 		}
 		if !ok {
-			log.Error("a service has no record, giving it a new one")
+			log.Error("a service has no record; writing one")
 			steps = append(steps, func(x *tx) {
 				again := *s
 				if err := putService(x, nil, &again); err != nil {
-					log.WithError(err).Error("give a service its record")
+					log.WithError(err).Error("cannot write the record of a service")
 				}
 			})
 			continue
@@ -268,7 +268,7 @@ func (l *loader) wrongServices() []step {
 		list, had := m.services.providers.base[id]
 		right := !had && len(rec.Providers) == 0 || had && slices.Equal(list.v.Providers, service.List(&rec).Providers)
 		if !sameService(r.v, &rec) || !right {
-			log.Error("writing a service record anew that is not what endpoints amount to")
+			log.Error("a service record does not match its endpoints; rewriting it")
 			steps = append(steps, func(x *tx) { putServiceRecord(x, &rec) })
 		}
 	}

@@ -23,7 +23,7 @@ type reservation struct {
 }
 
 // sweepReserved gives back addresses that have been reserved for too long, until ctx
-// or the tenure ends.
+// or the term ends.
 func (e *Engine) sweepReserved(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
@@ -47,7 +47,7 @@ func (e *Engine) sweepReserved(ctx context.Context) {
 				err = e.forgetReleases(ctx, over)
 			}
 			if err != nil {
-				e.cfg.Log.WithError(err).Warn("give back reserved addresses, trying again later")
+				e.cfg.Log.WithError(err).Warn("cannot release unused reserved addresses; retrying")
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func (e *Engine) giveBack(ctx context.Context, stale []reservation) error {
 				continue
 			}
 			e.cfg.Log.WithField("network", res.net).WithField("address", res.what).WithField("owner", r.v.Owner).
-				Info("giving back an address that was reserved and never used")
+				Info("releasing an address that was reserved and never used")
 			if host, comes := releaser(r.v); comes {
 				x.expectRelease(res.claimKey, host)
 			}

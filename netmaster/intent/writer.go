@@ -50,14 +50,14 @@ func submit[R any](ctx context.Context, w *writer, solo bool, plan func(*tx) (re
 	select {
 	case w.queue <- r:
 	case <-ctx.Done():
-		return none, errs.New(errs.Unavailable, "busy or without a store, nothing was changed, repeat later: %w", context.Cause(ctx))
+		return none, errs.New(errs.Unavailable, "netmaster is busy or the store is unavailable; nothing was changed; retry later: %w", context.Cause(ctx))
 	case <-w.stopped:
 		return none, errNotLeader()
 	}
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		return none, errs.New(errs.Timeout, "no answer from the store in time, the change may still happen, repeat later: %w", context.Cause(ctx))
+		return none, errs.New(errs.Timeout, "the store did not answer in time; the change may still happen; retry later: %w", context.Cause(ctx))
 	case <-w.stopped:
 		select {
 		case <-r.done:
@@ -72,10 +72,10 @@ func submit[R any](ctx context.Context, w *writer, solo bool, plan func(*tx) (re
 }
 
 func errNotLeader() error {
-	return errs.New(errs.Unavailable, "not the leader any more, repeat the request")
+	return errs.New(errs.Unavailable, "not the leader any more, retry the request")
 }
 
-// run serves the queue until ctx, the tenure's, ends or the tenure is given up.
+// run serves the queue until ctx, the term's, ends or the term is given up.
 func (w *writer) run(ctx context.Context) {
 	defer close(w.stopped)
 	var next *request
@@ -92,7 +92,7 @@ func (w *writer) run(ctx context.Context) {
 		for len(batch) > 0 {
 			n, err := w.attempt(ctx, batch)
 			if err != nil {
-				w.log.WithError(err).Warn("stopped writing to the store")
+				w.log.WithError(err).Warn("no longer writing to the store")
 				return
 			}
 			batch = batch[n:]
@@ -119,7 +119,7 @@ func (w *writer) collect(first *request) (batch []*request, next *request) {
 }
 
 // attempt plans as many of the batch as one transaction holds, at least one, commits
-// and answers them, and returns how many that were. An error means that the tenure is
+// and answers them, and returns how many that were. An error means that the term is
 // over; the requests have been answered.
 func (w *writer) attempt(ctx context.Context, batch []*request) (int, error) {
 	x := &tx{model: w.model}
@@ -179,12 +179,12 @@ func fail(batch []*request, err error) {
 // down the daemon, and fails alone.
 func (w *writer) plan(x *tx, r *request) (answer reply, err error) {
 	if err := r.ctx.Err(); err != nil {
-		return nil, errs.New(errs.Unavailable, "the caller has gone: %w", err)
+		return nil, errs.New(errs.Unavailable, "the client has disconnected: %w", err)
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			w.log.WithField("stack", string(debug.Stack())).Errorf("request failed by a fault: %v", p)
-			err = errs.Wrap(errs.Internal, fmt.Errorf("internal fault: %v", p))
+			w.log.WithField("stack", string(debug.Stack())).Errorf("request failed: internal error: %v", p)
+			err = errs.Wrap(errs.Internal, fmt.Errorf("internal error: %v", p))
 		}
 	}()
 	return r.plan(x)

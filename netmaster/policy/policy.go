@@ -9,7 +9,7 @@
 //
 // A network with an IPv6 subnet has the same again for that, under names that end in 6.
 //
-// Expansion is a pure function, so what the store should hold can be computed anew
+// Expansion is a pure function, so what the store should hold can be computed again
 // from rules and groups at any time.
 package policy
 

@@ -1,5 +1,5 @@
 // Package service says which endpoints provide a service. Providers follow from the
-// labels of endpoints alone, so they can be computed anew at any time.
+// labels of endpoints alone, so they can be computed again at any time.
 package service
 
 import (

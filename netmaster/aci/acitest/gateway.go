@@ -52,7 +52,7 @@ func (g *Gateway) SetDown(down bool) {
 }
 
 // Calls returns what was asked so far, "createAppProf default:shop" for instance, and
-// begins anew.
+// begins again.
 func (g *Gateway) Calls() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -51,6 +51,6 @@ func (l *Leadership) Resign(ctx context.Context) error {
 	return err
 }
 
-// Lose tells the holder that its tenure is over, as a lease that could not be kept
+// Lose tells the holder that its term is over, as a lease that could not be kept
 // alive would; the lock key stays.
 func (l *Leadership) Lose() { l.once.Do(func() { close(l.lost) }) }

@@ -28,7 +28,7 @@ func endpointCommands() *cli.Command {
 				}),
 			leaf("gc", "remove the endpoints of hosts that are gone, without waiting for the grace", noArguments(), []cli.Flag{
 				&cli.StringFlag{Name: "host", Usage: "of this `host` only"},
-				&cli.DurationFlag{Name: "older-than", Usage: "of hosts that have been away for `DURATION` at least", Value: clusterapi.DefaultOlder},
+				&cli.DurationFlag{Name: "older-than", Usage: "of hosts that have been down for `DURATION` at least", Value: clusterapi.DefaultOlder},
 				&cli.BoolFlag{Name: "dry-run", Usage: "only show what would be removed"},
 				jsonFlag(),
 			}, collectGarbage),

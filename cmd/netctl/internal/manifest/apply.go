@@ -71,7 +71,7 @@ func (s *Step) compare(have any, exists bool) error {
 		case !exists && is.Empty(), exists && is.Equal(was):
 			continue
 		case exists && is.Immutable:
-			return errs.New(errs.Invalid, "%s: %s: %s cannot change from %s to %s; delete the object to make it anew", s.Where, s.Item, is.Name, was, is)
+			return errs.New(errs.Invalid, "%s: %s: %s cannot change from %s to %s; delete the object and create it again", s.Where, s.Item, is.Name, was, is)
 		case exists:
 			s.Action = Update
 		}

@@ -10,7 +10,7 @@ import (
 // view is who leads, as this process knows it.
 type view struct {
 	leader     string       // internal address of the lock's holder; empty: nobody
-	tenure     int64        // revision of the lock's creation; 0: nobody holds it, or it is not known
+	term       int64        // revision of the lock's creation; 0: nobody holds it, or it is not known
 	leading    bool         // this process holds the lock
 	controller http.Handler // set while this process leads and can serve
 	stopping   bool         // the daemon is on its way out
@@ -19,19 +19,19 @@ type view struct {
 	changed <-chan struct{} // closed when the view is out of date
 }
 
-// seat holds the current view. Whoever needs another one waits for its changed.
-type seat struct {
+// leaderState holds the current view. Whoever needs another one waits for its changed.
+type leaderState struct {
 	changed signal.Signal
 
 	mu  sync.Mutex
 	now view
 }
 
-func newSeat() *seat {
-	return &seat{now: view{waiting: "the store is not connected yet"}}
+func newLeaderState() *leaderState {
+	return &leaderState{now: view{waiting: "the store is not connected yet"}}
 }
 
-func (s *seat) view() view {
+func (s *leaderState) view() view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.now
@@ -39,7 +39,7 @@ func (s *seat) view() view {
 	return v
 }
 
-func (s *seat) change(f func(*view)) {
+func (s *leaderState) change(f func(*view)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.now)
