@@ -2,6 +2,7 @@ package drivers
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/contiv/netplugin/ofnet/bgp"
 )
@@ -20,6 +21,7 @@ const (
 	KindEndpointPolicy // by endpoint id
 	KindSpeaker        // one
 	KindClusterReach   // one
+	KindHost           // by label
 )
 
 // Key names an object.
@@ -58,6 +60,23 @@ type ClusterReach struct {
 	// Services are where addresses of services are that something on the host translates.
 	Services []netip.Prefix
 }
+
+// Host is a host of the cluster, this one among them. Containers do not reach the control
+// plane at its addresses, and of tunnels only those from hosts are let in.
+type Host struct {
+	Label     string
+	VTEP      netip.Addr
+	Addresses []netip.Addr // all that are known
+}
+
+// Equal reports whether two declarations say the same.
+func (h Host) Equal(o Host) bool {
+	return h.Label == o.Label && h.VTEP == o.VTEP && slices.Equal(h.Addresses, o.Addresses)
+}
+
+// Key implements Object.
+func (h Host) Key() Key { return Key{KindHost, h.Label} }
+func (Host) object()    {}
 
 // Key implements Object.
 func (Global) Key() Key { return Key{Kind: KindGlobal} }

@@ -20,7 +20,8 @@ type Program struct {
 	Late bool
 }
 
-func (p Program) empty() bool { return len(p.Flows)+len(p.Groups)+len(p.Meters) == 0 }
+// Empty reports whether a program is none.
+func (p Program) Empty() bool { return len(p.Flows)+len(p.Groups)+len(p.Meters) == 0 }
 
 // body is a flow without its key.
 type body struct {

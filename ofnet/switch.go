@@ -110,8 +110,11 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 func (s *Switch) Set(owner string, p Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.owners[owner]
-	if p.empty() {
+	old, had := s.owners[owner]
+	if !had && p.Empty() {
+		return
+	}
+	if p.Empty() {
 		delete(s.owners, owner)
 	} else {
 		s.owners[owner] = p

@@ -68,7 +68,7 @@ func (d *daemon) wire() error {
 		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode, MTU: ovsd.TunnelMTU(o.vtepIP),
 		Store: d.store, Driver: d.driver, Log: d.log.WithField("part", "agent"),
 		OnBatch:   d.onBatch,
-		Addresses: localAddresses, OnHosts: hostsTo(d.driver, o.host),
+		Addresses: localAddresses,
 	})
 	return nil
 }

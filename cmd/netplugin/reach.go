@@ -256,18 +256,3 @@ func followAddresses(ctx context.Context, ag *agent.Agent, log logrus.FieldLogge
 		}
 	}
 }
-
-// hosts tells the driver of the hosts.
-func hostsTo(driver *ovsd.Driver, own string) func(map[string]agent.Host) {
-	return func(hosts map[string]agent.Host) {
-		var peers, addrs []netip.Addr
-		for label, h := range hosts {
-			addrs = append(addrs, h.Addresses...)
-			if label != own {
-				peers = append(peers, h.VTEP)
-			}
-		}
-		driver.SetPeers(peers)
-		driver.SetHosts(addrs)
-	}
-}

@@ -2,10 +2,13 @@ package ovsd
 
 import (
 	"context"
+	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
-	"github.com/contiv/netplugin/drivers"
+	"github.com/sirupsen/logrus"
+
 	of "github.com/contiv/netplugin/libopenflow"
 	"github.com/contiv/netplugin/ofnet"
 )
@@ -26,16 +29,19 @@ const (
 // announcement is what is said of an endpoint.
 type announcement struct {
 	mac        ofnet.MAC
-	ipv4, ipv6 string
+	ipv4, ipv6 netip.Addr
 	port       uint32
 	tag        uint16
 }
 
-// announcements is what is to be announced. The Driver's lock guards it.
-type announcements struct {
-	last map[string]announcement // by endpoint id
-	due  map[string]pendingAnnouncement
+// announcer knows what is to be announced, and announces it.
+type announcer struct {
 	kick chan struct{}
+
+	mu     sync.Mutex
+	last   map[string]announcement // by endpoint id
+	groups map[string]uint32       // of these endpoints
+	due    map[string]pendingAnnouncement
 }
 
 type pendingAnnouncement struct {
@@ -43,11 +49,33 @@ type pendingAnnouncement struct {
 	next  time.Time
 }
 
-func newAnnouncements() announcements {
-	return announcements{last: map[string]announcement{}, due: map[string]pendingAnnouncement{}, kick: make(chan struct{}, 1)}
+func newAnnouncer() *announcer {
+	return &announcer{
+		kick: make(chan struct{}, 1), last: map[string]announcement{}, groups: map[string]uint32{}, due: map[string]pendingAnnouncement{},
+	}
 }
 
-func (a *announcements) schedule(id string, times int) {
+// set has an endpoint announced if it is new here or has changed.
+func (a *announcer) set(id string, now announcement, group uint32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.groups[id] = group
+	if a.last[id] != now {
+		a.last[id] = now
+		a.schedule(id, 1)
+	}
+}
+
+func (a *announcer) remove(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.last, id)
+	delete(a.groups, id)
+	delete(a.due, id)
+}
+
+// schedule has an endpoint announced so many times. The caller holds mu.
+func (a *announcer) schedule(id string, times int) {
 	have := a.due[id]
 	a.due[id] = pendingAnnouncement{times: max(have.times, times), next: time.Now()}
 	select {
@@ -56,59 +84,41 @@ func (a *announcements) schedule(id string, times int) {
 	}
 }
 
-// announcing reports whether an endpoint with a port is announced. The caller holds mu.
-func (d *Driver) announcing(e drivers.Endpoint) bool {
-	return e.Local && e.Network.Encap == ofnet.VLAN && d.global.FwdMode == "bridge"
-}
-
-// noteForAnnouncement has an endpoint announced if it is new here or has changed. The
-// caller holds mu.
-func (d *Driver) noteForAnnouncement(e drivers.Endpoint, port uint32) {
-	if !d.announcing(e) || port == 0 {
-		delete(d.announce.last, e.ID)
-		delete(d.announce.due, e.ID)
-		return
-	}
-	now := announcement{mac: e.MAC, ipv4: text(e.IPv4), ipv6: text(e.IPv6), port: port, tag: e.VLAN()}
-	if d.announce.last[e.ID] != now {
-		d.announce.last[e.ID] = now
-		d.announce.schedule(e.ID, 1)
-	}
-}
-
-// Announce has the endpoints of a group on this host announced in the underlay, 15 times
-// at an interval of 3 s; group 0 means all. It returns how many those are and does not
-// wait.
-func (d *Driver) Announce(group uint32) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := 0
-	for id := range d.announce.last {
-		if group == 0 || d.endpoints[id].Group == group {
-			d.announce.schedule(id, askedTimes)
+// announce has the endpoints of a group announced again, of all groups for 0.
+func (a *announcer) announce(group uint32, times int) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id := range a.last {
+		if group == 0 || a.groups[id] == group {
+			a.schedule(id, times)
 			n++
 		}
 	}
 	return n
 }
 
-// runAnnouncements sends what is due until ctx ends.
-func (d *Driver) runAnnouncements(ctx context.Context) error {
+// Announce has the endpoints of a group on this host announced in the underlay, 15 times
+// at an interval of 3 s; group 0 means all. It returns how many those are and does not
+// wait.
+func (d *Driver) Announce(group uint32) int { return d.announcer.announce(group, askedTimes) }
+
+// run sends what is due until ctx ends.
+func (a *announcer) run(ctx context.Context, sw *ofnet.Switch, log logrus.FieldLogger) error {
 	for ctx.Err() == nil {
-		ids, packets, next := d.dueAnnouncements(time.Now())
+		ids, packets, next := a.collect(time.Now(), log)
 		if len(packets) > 0 {
 			send, cancel := context.WithTimeout(ctx, announceWith)
-			err := d.sides[ofnet.VLAN].sw.Inject(send, packets)
+			err := sw.Inject(send, packets)
 			cancel()
 			if err != nil && ctx.Err() == nil {
-				d.cfg.Log.WithError(err).Debug("endpoints are not announced yet; retrying")
+				log.WithError(err).Debug("cannot announce endpoints; retrying")
 			}
-			d.announcementsSent(ids, err == nil)
+			a.sent(ids, err == nil)
 			continue
 		}
 		timer := time.NewTimer(time.Until(next))
 		select {
-		case <-d.announce.kick:
+		case <-a.kick:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -120,27 +130,23 @@ func (d *Driver) runAnnouncements(ctx context.Context) error {
 // maxAnnounced bounds the packets of one go.
 const maxAnnounced = 64
 
-// dueAnnouncements makes the packets of what is due, and says when the next is.
-func (d *Driver) dueAnnouncements(now time.Time) (ids []string, packets []of.Message, next time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// collect makes the packets of what is due, and says when the next is.
+func (a *announcer) collect(now time.Time, log logrus.FieldLogger) (ids []string, packets []of.Message, next time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	next = now.Add(time.Hour)
-	for id, p := range d.announce.due {
-		e, ok := d.endpoints[id]
-		if !ok {
-			delete(d.announce.due, id)
-			continue
-		}
+	for id, p := range a.due {
 		if p.next.After(now) || len(packets) >= maxAnnounced {
 			if p.next.Before(next) {
 				next = p.next
 			}
 			continue
 		}
-		made, err := ofnet.Announcement(e.MAC, e.IPv4, e.IPv6, d.ports[id])
+		e := a.last[id]
+		made, err := ofnet.Announcement(e.mac, e.ipv4, e.ipv6, e.port)
 		if err != nil {
-			d.cfg.Log.WithError(err).WithField("endpoint", id).Error("an endpoint cannot be announced")
-			delete(d.announce.due, id)
+			log.WithError(err).WithField("endpoint", id).Error("cannot announce endpoint")
+			delete(a.due, id)
 			continue
 		}
 		ids, packets = append(ids, id), slices.Concat(packets, made)
@@ -148,21 +154,21 @@ func (d *Driver) dueAnnouncements(now time.Time) (ids []string, packets []of.Mes
 	return ids, packets, next
 }
 
-// announcementsSent notes that endpoints have been announced once, or that it failed.
-func (d *Driver) announcementsSent(ids []string, sent bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// sent notes that endpoints have been announced once, or that it failed.
+func (a *announcer) sent(ids []string, sent bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	now := time.Now()
 	for _, id := range ids {
-		p, ok := d.announce.due[id]
+		p, ok := a.due[id]
 		switch {
 		case !ok:
 		case !sent:
-			d.announce.due[id] = pendingAnnouncement{times: p.times, next: now.Add(announceWait)}
+			a.due[id] = pendingAnnouncement{times: p.times, next: now.Add(announceWait)}
 		case p.times <= 1:
-			delete(d.announce.due, id)
+			delete(a.due, id)
 		default:
-			d.announce.due[id] = pendingAnnouncement{times: p.times - 1, next: now.Add(askedEvery)}
+			a.due[id] = pendingAnnouncement{times: p.times - 1, next: now.Add(askedEvery)}
 		}
 	}
 }

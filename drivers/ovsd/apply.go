@@ -1,56 +1,34 @@
 package ovsd
 
 import (
+	"slices"
+
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/drivers/ovsd/compiler"
+	"github.com/contiv/netplugin/ofnet"
 )
 
 // Apply implements drivers.Driver.
 func (d *Driver) Apply(o drivers.Object) {
-	switch o := o.(type) {
-	case drivers.Global:
-		d.setGlobal(o)
-	case drivers.Network:
-		d.setNetwork(o)
-	case drivers.Endpoint:
-		d.setEndpoint(o)
-	case drivers.Rule:
-		d.setRule(o)
-	case drivers.Service:
-		d.setService(o)
-	case drivers.PolicyRuleSet:
-		d.setPolicyRuleSet(o)
-	case drivers.EndpointPolicy:
-		d.setEndpointPolicy(o)
-	case drivers.Speaker:
-		d.setSpeaker(&o.Config)
-	case drivers.ClusterReach:
-		d.reachCluster(o.Services)
+	if s, ok := o.(drivers.Speaker); ok {
+		d.router.setSpeaker(&s.Config)
+		return
 	}
+	d.change(func(c *compiler.Compiler) { c.Apply(o) })
 }
 
 // Delete implements drivers.Driver. The settings that there is one of stay.
 func (d *Driver) Delete(k drivers.Kind, id string) {
-	switch k {
-	case drivers.KindNetwork:
-		d.removeNetwork(id)
-	case drivers.KindEndpoint:
-		d.removeEndpoint(id)
-	case drivers.KindRule:
-		d.removeRule(id)
-	case drivers.KindService:
-		d.removeService(id)
-	case drivers.KindPolicyRuleSet:
-		d.removePolicyRuleSet(id)
-	case drivers.KindEndpointPolicy:
-		d.removeEndpointPolicy(id)
-	case drivers.KindSpeaker:
-		d.setSpeaker(nil)
+	if k == drivers.KindSpeaker {
+		d.router.setSpeaker(nil)
+		return
 	}
+	d.change(func(c *compiler.Compiler) { c.Delete(k, id) })
 }
 
 // holdStale keeps what predecessors have declared of sources that will declare it again.
 func (d *Driver) holdStale() {
-	for _, s := range d.sides {
+	for _, s := range d.bridges {
 		for _, source := range d.cfg.Sources {
 			switch source {
 			case drivers.SourceServices:
@@ -65,15 +43,55 @@ func (d *Driver) holdStale() {
 // Synced implements drivers.Driver.
 func (d *Driver) Synced(source drivers.Source) {
 	if source == drivers.SourceStore {
-		d.storeSynced()
-		return
+		if d.router.speakerWanted() != nil { // routes to the outside are for its neighbours to tell
+			d.bridges[ofnet.VLAN].sw.HoldStaleRoutes()
+		}
+		d.change((*compiler.Compiler).SetSynced)
 	}
-	for _, s := range d.sides {
+	// What the source has declared before is handed over first.
+	d.mu.Lock()
+	d.sweeps = append(d.sweeps, source)
+	d.mu.Unlock()
+	d.wake()
+}
+
+// sweep lets the switches remove what nobody has declared of a source.
+func (d *Driver) sweep(source drivers.Source) {
+	for _, s := range d.bridges {
 		switch source {
+		case drivers.SourceStore:
+			s.sw.Complete()
 		case drivers.SourceServices:
 			s.sw.SweepStaleServices()
 		case drivers.SourcePolicies:
 			s.sw.SweepStaleEndpointPolicies()
 		}
+	}
+}
+
+// AddControlPorts adds to the ports of the control plane what has been learned of other
+// daemons. It is kept when they go: they may come back.
+func (d *Driver) AddControlPorts(ports ...ofnet.PortRange) {
+	d.change(func(c *compiler.Compiler) {
+		all := slices.Clone(c.ControlPorts)
+		for _, p := range ports {
+			if !slices.ContainsFunc(slices.Concat(d.cfg.ControlPorts, all), func(r ofnet.PortRange) bool {
+				return r.Proto == p.Proto && r.Low <= p.Low && p.High <= r.High
+			}) {
+				all = append(all, p)
+			}
+		}
+		c.SetControlPorts(all)
+	})
+}
+
+// change changes inputs, and has what follows from them computed.
+func (d *Driver) change(f func(*compiler.Compiler)) {
+	d.mu.Lock()
+	f(d.compiler)
+	dirty := d.compiler.Dirty()
+	d.mu.Unlock()
+	if dirty {
+		d.wake()
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
+
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
@@ -13,7 +15,7 @@ import (
 // Attach gives an endpoint of this host a port, or returns the one it has if both its
 // ends are where they belong. Otherwise what there is is made anew.
 func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.Encap, tag uint16) (drivers.Port, error) {
-	side, ok := d.sides[encap]
+	side, ok := d.bridges[encap]
 	if !ok {
 		return drivers.Port{}, errs.New(errs.Invalid, "endpoint %s: unknown encapsulation %d", a.EndpointID, encap)
 	}
@@ -21,7 +23,7 @@ func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.E
 		return drivers.Port{}, fmt.Errorf("port for endpoint %s: %w", a.EndpointID, err)
 	}
 	if have, in, ok := d.attachment(a.EndpointID); ok {
-		if in == side && have.Netns == a.Netns && have.IfName == a.IfName && linkExists(have.Port.OVSName) {
+		if in == side && have.Netns == a.Netns && have.IfName == a.IfName && veth.Exists(have.Port.OVSName) {
 			return have.Port, nil
 		}
 		if err := d.Detach(ctx, a.EndpointID); err != nil {
@@ -36,11 +38,11 @@ func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.E
 	if a.Netns == "" {
 		inside = port.Name
 	}
-	if err := makeVeth(name, a.Netns, inside, port.MTU); err != nil {
+	if err := veth.Make(name, a.Netns, inside, port.MTU); err != nil {
 		return drivers.Port{}, fmt.Errorf("port for endpoint %s: %w", a.EndpointID, err)
 	}
 	if err := d.addEndpointPort(ctx, side, number, a, tag); err != nil {
-		if undo := removeLink(name); undo != nil {
+		if undo := veth.Remove(name); undo != nil {
 			d.cfg.Log.WithError(undo).Warn("a link is left behind")
 		}
 		return drivers.Port{}, fmt.Errorf("port %s for endpoint %s: %w", name, a.EndpointID, err)
@@ -52,7 +54,7 @@ func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.E
 func (d *Driver) awaitStart(ctx context.Context) error {
 	for {
 		d.mu.Lock()
-		started, why, changed := d.started, d.startErr, d.changed.Next()
+		started, why, changed := d.status.started, d.status.err, d.changed.Next()
 		d.mu.Unlock()
 		if started {
 			return nil
@@ -70,7 +72,7 @@ func (d *Driver) awaitStart(ctx context.Context) error {
 
 // addEndpointPort puts a veth's end into the bridge, labelled with its endpoint, and
 // waits until the database's cache has it. The port's number comes later, by itself.
-func (d *Driver) addEndpointPort(ctx context.Context, side *side, number int, a drivers.Attachment, tag uint16) error {
+func (d *Driver) addEndpointPort(ctx context.Context, side *bridge, number int, a drivers.Attachment, tag uint16) error {
 	name := portName(number)
 	var uplink []ovsdb.Operation // is to carry the VLAN no later than there is a port in it
 	port := ovsdb.Row{"name": name, "external_ids": ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: a.EndpointID})}
@@ -84,7 +86,7 @@ func (d *Driver) addEndpointPort(ctx context.Context, side *side, number int, a 
 		ownerKey: ownerMark, endpointKey: a.EndpointID,
 		tenantKey: a.Tenant, networkKey: a.Network, containerKey: a.ContainerID, ifnameKey: a.IfName, netnsKey: a.Netns, podKey: a.Pod, podUIDKey: a.PodUID, configKey: a.Config,
 	})}
-	if _, err := d.db.Transact(ctx, append(uplink, addPort(side.bridge, "p", port, ifc)...)...); err != nil {
+	if _, err := d.db.Transact(ctx, append(uplink, addPort(side.name, "p", port, ifc)...)...); err != nil {
 		return err
 	}
 	return d.db.Wait(ctx, func(v ovsdb.View) bool {
@@ -101,10 +103,10 @@ func (d *Driver) Detach(ctx context.Context, endpointID string) error {
 	}
 	var all []found
 	d.db.View(func(v ovsdb.View) {
-		for _, side := range d.sides {
-			for _, p := range bridgePorts(v, side.bridge) {
+		for _, side := range d.bridges {
+			for _, p := range bridgePorts(v, side.name) {
 				if ids := p.row.Map("external_ids"); ids[endpointKey] == endpointID && ids[ownerKey] == ownerMark {
-					all = append(all, found{side.bridge, p.row.String("name"), p.id})
+					all = append(all, found{side.name, p.row.String("name"), p.id})
 				}
 			}
 		}
@@ -113,7 +115,7 @@ func (d *Driver) Detach(ctx context.Context, endpointID string) error {
 		if err := d.removePorts(ctx, f.bridge, f.port); err != nil {
 			return fmt.Errorf("remove port %s of endpoint %s: %w", f.name, endpointID, err)
 		}
-		if err := removeLink(f.name); err != nil {
+		if err := veth.Remove(f.name); err != nil {
 			return fmt.Errorf("endpoint %s: %w", endpointID, err)
 		}
 	}
@@ -123,14 +125,14 @@ func (d *Driver) Detach(ctx context.Context, endpointID string) error {
 // Attachments lists the ports handed out to endpoints, as the database has them.
 func (d *Driver) Attachments() []drivers.Attachment {
 	var out []drivers.Attachment
-	d.eachAttachment(func(a drivers.Attachment, _ *side) { out = append(out, a) })
+	d.eachAttachment(func(a drivers.Attachment, _ *bridge) { out = append(out, a) })
 	return out
 }
 
-func (d *Driver) eachAttachment(do func(drivers.Attachment, *side)) {
+func (d *Driver) eachAttachment(do func(drivers.Attachment, *bridge)) {
 	d.db.View(func(v ovsdb.View) {
-		for _, side := range d.sides {
-			for _, p := range bridgePorts(v, side.bridge) {
+		for _, side := range d.bridges {
+			for _, p := range bridgePorts(v, side.name) {
 				if a, ok := asAttachment(p.row, side); ok {
 					do(a, side)
 				}
@@ -140,8 +142,8 @@ func (d *Driver) eachAttachment(do func(drivers.Attachment, *side)) {
 }
 
 // attachment is an endpoint's port and the bridge it is in.
-func (d *Driver) attachment(endpointID string) (have drivers.Attachment, in *side, ok bool) {
-	d.eachAttachment(func(a drivers.Attachment, s *side) {
+func (d *Driver) attachment(endpointID string) (have drivers.Attachment, in *bridge, ok bool) {
+	d.eachAttachment(func(a drivers.Attachment, s *bridge) {
 		if a.EndpointID == endpointID {
 			have, in, ok = a, s, true
 		}
@@ -149,7 +151,7 @@ func (d *Driver) attachment(endpointID string) (have drivers.Attachment, in *sid
 	return have, in, ok
 }
 
-func asAttachment(row ovsdb.Row, side *side) (drivers.Attachment, bool) {
+func asAttachment(row ovsdb.Row, side *bridge) (drivers.Attachment, bool) {
 	ids := row.Map("external_ids")
 	name := row.String("name")
 	if _, isPort := portNumber(name); !isPort || ids[ownerKey] != ownerMark || ids[endpointKey] == "" {

@@ -43,7 +43,7 @@ func TestInsideBond(t *testing.T) {
 		eventually.True(t, "the driver gets there", func() bool {
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			return slices.EqualFunc(d.uplinks, want, func(u ofnet.Uplink, down bool) bool { return u.Down == down })
+			return slices.EqualFunc(d.uplinks(), want, func(u ofnet.Uplink, down bool) bool { return u.Down == down })
 		})
 	}
 	current := func(want ...bool) {

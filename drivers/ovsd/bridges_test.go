@@ -11,6 +11,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
 	"github.com/contiv/netplugin/test/eventually"
@@ -26,7 +27,7 @@ func link(t *testing.T, name, address string, mtu int) {
 	if err := netlink.LinkAdd(l); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = removeLink(name) })
+	t.Cleanup(func() { _ = veth.Remove(name) })
 	if address == "" {
 		return
 	}
@@ -62,7 +63,7 @@ func TestInsideDatapathID(t *testing.T) {
 		eventually.True(t, "the driver gets there", func() bool {
 			return len(d.uplinkPorts()) == len(uplinks) && id(d) == datapathID(cfg.HostLabel, VLANBridge)
 		})
-		sw := d.sides[ofnet.VLAN].sw
+		sw := d.bridges[ofnet.VLAN].sw
 		before := sw.Status().Connects
 		if _, err := d.db.Transact(t.Context(), addPort(VLANBridge, "x", ovsdb.Row{"name": "low"}, ovsdb.Row{"name": "low", "type": "internal", "mac": ovsdb.StringSet("00:00:00:00:00:01")})...); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/contiv/netplugin/drivers/ovsd/dnsns"
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
+
 	"github.com/contiv/netplugin/drivers/hostnet"
 	"github.com/contiv/netplugin/drivers/nodeproxy"
 	"github.com/contiv/netplugin/ovsdb"
@@ -49,16 +52,16 @@ func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) err
 	})
 	slices.Sort(links)
 	// First what the bridges are the memory of.
-	var noted belongings
+	var noted linkConfigs
 	var err error
 	db.View(func(v ovsdb.View) { noted, _, err = taken(v) })
 	if err != nil {
 		return err
 	}
 	if !dryRun {
-		var v vrfTable
-		db.View(func(view ovsdb.View) { v = newVRFTable(); v.load(view) })
-		if err := liftLimits(ctx, cfg, slices.Collect(maps.Keys(v.names))); err != nil {
+		var vrfs map[string]uint16
+		db.View(func(v ovsdb.View) { vrfs = loadVRFs(v) })
+		if err := liftLimits(ctx, cfg, slices.Collect(maps.Values(vrfs))); err != nil {
 			return err
 		}
 	}
@@ -98,23 +101,23 @@ func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) err
 			return fmt.Errorf("remove bridge %s: %w", name, err)
 		}
 	}
-	if room := cfg.dnsRoomPath(); isNamespace(room) {
-		say("namespace " + room)
+	if path := cfg.dnsNamespace(); dnsns.Exists(path) {
+		say("namespace " + path)
 		if !dryRun {
-			if err := removeDNSRoom(room); err != nil {
+			if err := dnsns.Remove(path); err != nil {
 				return err
 			}
 		}
 	}
 	for _, name := range links {
-		if !linkExists(name) {
+		if !veth.Exists(name) {
 			continue
 		}
 		say("link " + name)
 		if dryRun {
 			continue
 		}
-		if err := removeLink(name); err != nil {
+		if err := veth.Remove(name); err != nil {
 			return err
 		}
 	}

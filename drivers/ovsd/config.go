@@ -123,6 +123,6 @@ func (c *Config) runDir() string {
 	return "/var/run/openvswitch"
 }
 
-// dnsRoomPath is what the namespace for name queries is mounted on: beside the sockets
+// dnsNamespace is what the namespace for name queries is mounted on: beside the sockets
 // of the switch that it belongs to.
-func (c *Config) dnsRoomPath() string { return filepath.Join(c.runDir(), "contiv-dns.netns") }
+func (c *Config) dnsNamespace() string { return filepath.Join(c.runDir(), "contiv-dns.netns") }

@@ -22,29 +22,34 @@ import (
 // limitRetry is how long a switch that does not take limits is left alone.
 const limitRetry = 2 * time.Second
 
-// ctZones are the zones of the tenants with numbers.
-func (d *Driver) ctZones() []uint16 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var zones []uint16
-	for n := range d.vrfs.names {
+// ctLimits keeps the limits of the tenants' zones.
+type ctLimits struct {
+	cfg    Config
+	kick   chan struct{}
+	vrfs   func() []uint16 // the tenants' numbers
+	kernel func() bool     // whether the kernel's datapath tracks connections
+}
+
+// zones are those of the tenants with numbers.
+func (c *ctLimits) zones() (zones []uint16) {
+	for _, n := range c.vrfs() {
 		zones = append(zones, ofnet.Zones(n)...)
 	}
 	slices.Sort(zones)
 	return zones
 }
 
-// keepLimits keeps the limits of zones as they should be until ctx ends.
-func (d *Driver) keepLimits(ctx context.Context) error {
+// run keeps the limits as they should be until ctx ends.
+func (c *ctLimits) run(ctx context.Context) error {
 	said := ""
 	for ctx.Err() == nil {
 		again := make(<-chan time.Time)
-		err := d.applyLimits(ctx)
+		err := c.apply(ctx)
 		if err != nil && ctx.Err() == nil {
 			again = time.After(limitRetry)
 			if text := err.Error(); text != said {
 				said = text
-				d.cfg.Log.WithError(err).Warn("cannot limit the connections of tenants; retrying")
+				c.cfg.Log.WithError(err).Warn("cannot limit the connections of tenants; retrying in 2s")
 			}
 		}
 		if err == nil {
@@ -52,35 +57,35 @@ func (d *Driver) keepLimits(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-d.limits:
+		case <-c.kick:
 		case <-again:
 		}
 	}
 	return ctx.Err()
 }
 
-// wantLimits has the limits looked at.
-func (d *Driver) wantLimits() {
+// wake has the limits looked at.
+func (c *ctLimits) wake() {
 	select {
-	case d.limits <- struct{}{}:
+	case c.kick <- struct{}{}:
 	default:
 	}
 }
 
-func (d *Driver) applyLimits(ctx context.Context) error {
-	zones := d.ctZones()
+func (c *ctLimits) apply(ctx context.Context) error {
+	zones := c.zones()
 	if len(zones) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	l, err := findLimiter(ctx, d.cfg, d.kernelBridge(VXLANBridge))
+	l, err := findLimiter(ctx, c.cfg, c.kernel())
 	if err != nil {
 		return err
 	}
 	want := map[uint16]uint32{}
 	for _, z := range zones {
-		want[z] = d.cfg.ConnectionLimit
+		want[z] = c.cfg.ConnectionLimit
 	}
 	have, err := l.read(ctx, zones)
 	if err != nil {
@@ -152,7 +157,7 @@ func (l *limiter) set(ctx context.Context, want, have map[uint16]uint32) error {
 	return nil
 }
 
-// liftLimits takes away what keepLimits has set for the tenants with these numbers. A
+// liftLimits takes away what ctLimits has set for the tenants with these numbers. A
 // switch that does not run has none.
 func liftLimits(ctx context.Context, cfg Config, numbers []uint16) error {
 	want := map[uint16]uint32{}

@@ -28,7 +28,7 @@ func TestInsideConnectionLimits(t *testing.T) {
 	d.Apply(other)
 	d.Synced(drivers.SourceStore)
 	ready(t, d)
-	zones := d.ctZones()
+	zones := d.limits.zones()
 	if len(zones) < 6 {
 		t.Fatalf("zones %v, want three of each of two tenants", zones)
 	}
@@ -61,7 +61,7 @@ func TestInsideConnectionLimits(t *testing.T) {
 	if err := l.set(ctx, none, limits()); err != nil {
 		t.Fatal(err)
 	}
-	d.wantLimits() // as every new channel does
+	d.limits.wake() // as every new channel does
 	eventually.True(t, "the driver gets there", all(1234))
 	stop()
 	if err := liftLimits(ctx, cfg, []uint16{1, 2}); err != nil {

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/contiv/netplugin/drivers/ovsd/dnsns"
+
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
@@ -14,14 +16,14 @@ import (
 
 // Queries of containers by UDP come over the OpenFlow channel. Those by TCP need a real
 // TCP: each bridge has a port that leads into a network namespace of the agent's own,
-// the room, where a socket listens on every address there is. Nothing of the host is in
-// the way there, and no address can clash. The room outlives the agent.
+// where a socket listens on every address there is. Nothing of the host is in the way
+// there, and no address can clash. The namespace outlives the agent.
 
 // dnsRate is how many queries per second a container may ask by UDP, unless it is
 // configured.
 const dnsRate = 1000
 
-// dnsRole marks the ports that lead into the room.
+// dnsRole marks the ports that lead into the namespace.
 const (
 	roleKey = "contiv-role"
 	dnsRole = "dns"
@@ -37,7 +39,7 @@ func (d *Driver) dnsSettings() ofnet.DNSSettings {
 // query passes what a container asks on, with the tenant that the VRF is of.
 func (d *Driver) query(q *ofnet.DNSQuery) {
 	d.mu.Lock()
-	tenant, ok := d.vrfs.names[q.VRF]
+	tenant, ok := d.compiler.TenantOfVRF(q.VRF)
 	d.mu.Unlock()
 	if !ok {
 		q.Pass()
@@ -46,35 +48,38 @@ func (d *Driver) query(q *ofnet.DNSQuery) {
 	d.cfg.NameServer.Query(drivers.DNSQuery{Tenant: tenant, ToAgent: q.ToAgent, Message: q.Message, Answer: q.Answer, Pass: q.Pass})
 }
 
-// openRoom makes the namespace and its links, or finds those of the agent before.
-func (d *Driver) openRoom() error {
+// nameService is the DNS namespace; nil without a name server.
+type nameService struct{ ns *dnsns.Namespace }
+
+// openNameService makes the DNS namespace and its links, or finds those of the agent before.
+func (d *Driver) openNameService() error {
 	if d.cfg.NameServer == nil {
-		return removeDNSRoom(d.cfg.dnsRoomPath())
+		return dnsns.Remove(d.cfg.dnsNamespace())
 	}
-	if d.room != nil {
+	if d.dns.ns != nil {
 		return nil
 	}
-	r, err := openDNSRoom(d.cfg.dnsRoomPath())
+	r, err := dnsns.Open(d.cfg.dnsNamespace())
 	if err != nil {
 		return fmt.Errorf("namespace for name queries by TCP: %w", err)
 	}
-	for _, s := range d.sides {
-		d.db.View(func(v ovsdb.View) { s.dnsPort = dnsPortOf(v, s.bridge) })
-		if s.dnsPort != "" && r.has(s.encap, s.dnsPort) {
+	for _, s := range d.bridges {
+		d.db.View(func(v ovsdb.View) { s.dnsPort = dnsPortOf(v, s.name) })
+		if s.dnsPort != "" && r.Has(s.encap, s.dnsPort) {
 			continue
 		}
 		// A new name: the switch would not notice another link of the old one.
 		s.dnsPort = fmt.Sprintf("cdns%s%d", s.encap, s.round)
-		if err := r.join(s.encap, s.dnsPort, s.mtu()); err != nil {
-			r.close()
-			return fmt.Errorf("port for name queries of bridge %s: %w", s.bridge, err)
+		if err := r.Join(s.encap, s.dnsPort, s.mtu()); err != nil {
+			r.Close()
+			return fmt.Errorf("port for name queries of bridge %s: %w", s.name, err)
 		}
 	}
-	d.room = r
+	d.dns.ns = r
 	return nil
 }
 
-// dnsPortOf is the name of a bridge's port into the room.
+// dnsPortOf is the name of a bridge's port into the namespace.
 func dnsPortOf(v ovsdb.View, bridge string) (name string) {
 	for _, p := range bridgePorts(v, bridge) {
 		if p.row.Map("external_ids")[roleKey] == dnsRole {
@@ -84,33 +89,33 @@ func dnsPortOf(v ovsdb.View, bridge string) (name string) {
 	return name
 }
 
-// ensureDNSPorts puts the room's ports into the bridges, and takes those of earlier
+// ensureDNSPorts puts the namespace's ports into the bridges, and takes those of earlier
 // starts away.
 func (d *Driver) ensureDNSPorts(ctx context.Context) error {
-	for _, s := range d.sides {
+	for _, s := range d.bridges {
 		var ops []ovsdb.Operation
 		missing := s.dnsPort != ""
 		d.db.View(func(v ovsdb.View) {
-			for _, p := range bridgePorts(v, s.bridge) {
+			for _, p := range bridgePorts(v, s.name) {
 				switch name := p.row.String("name"); {
 				case p.row.Map("external_ids")[roleKey] != dnsRole:
 				case name == s.dnsPort:
 					missing = false
 				default:
-					ops = append(ops, ovsdb.Mutate("Bridge", ovsdb.ByName(s.bridge), ovsdb.DeleteFrom("ports", ovsdb.Set{p.id})))
+					ops = append(ops, ovsdb.Mutate("Bridge", ovsdb.ByName(s.name), ovsdb.DeleteFrom("ports", ovsdb.Set{p.id})))
 				}
 			}
 		})
 		if missing {
 			mark := ovsdb.StringMap(map[string]string{ownerKey: ownerMark, roleKey: dnsRole})
-			ops = append(ops, addPort(s.bridge, "dns", ovsdb.Row{"name": s.dnsPort, "external_ids": mark},
+			ops = append(ops, addPort(s.name, "dns", ovsdb.Row{"name": s.dnsPort, "external_ids": mark},
 				ovsdb.Row{"name": s.dnsPort, "ofport_request": dnsOFPort, "external_ids": mark})...)
 		}
 		if len(ops) == 0 {
 			continue
 		}
 		if _, err := d.db.Transact(ctx, ops...); err != nil {
-			return fmt.Errorf("port for name queries of bridge %s: %w", s.bridge, err)
+			return fmt.Errorf("port for name queries of bridge %s: %w", s.name, err)
 		}
 	}
 	return nil
@@ -118,16 +123,16 @@ func (d *Driver) ensureDNSPorts(ctx context.Context) error {
 
 // serveStreams gives connections to the name server until ctx ends.
 func (d *Driver) serveStreams(ctx context.Context) error {
-	if d.room == nil {
+	if d.dns.ns == nil {
 		return nil
 	}
-	defer d.room.close()
-	stop := context.AfterFunc(ctx, func() { d.room.listener.Close() })
+	defer d.dns.ns.Close()
+	stop := context.AfterFunc(ctx, func() { d.dns.ns.Listener.Close() })
 	defer stop()
 	var streams sync.WaitGroup
 	defer streams.Wait()
 	for {
-		c, err := d.room.listener.Accept()
+		c, err := d.dns.ns.Listener.Accept()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -143,7 +148,7 @@ func (d *Driver) serveStreams(ctx context.Context) error {
 	}
 }
 
-// tenantOf finds whose container an address in the room stands for.
+// tenantOf finds whose container an address in the namespace stands for.
 func (d *Driver) tenantOf(a net.Addr) (tenant string, ok bool) {
 	from, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -155,8 +160,8 @@ func (d *Driver) tenantOf(a net.Addr) (tenant string, ok bool) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for id, number := range d.ports {
-		if e, known := d.endpoints[id]; known && number == port && e.Network.Encap == encap {
+	for id, number := range d.compiler.Ports {
+		if e, known := d.compiler.Endpoints[id]; known && number.OpenFlow == port && e.Network.Encap == encap {
 			return e.Network.Tenant, true
 		}
 	}

@@ -1,23 +1,14 @@
-// Package ovsd realises networks and endpoints with Open vSwitch: bridges and ports
-// through OVSDB, forwarding through the flow programs of package ofnet.
-//
-// The database is the memory of what exists on the host: a port carries, in its
-// external_ids, the endpoint it belongs to, so an agent that starts finds everything
-// its predecessor attached and touches none of it.
-//
-// Each bridge is a side of the driver, with a flow pipeline and a switch connection. What is declared (networks, endpoints, settings) and what
-// the database reports (port numbers) meet in the flows of each object; the switch
-// reconciler sees to it that the bridge has them.
 package ovsd
 
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/contiv/netplugin/drivers/ovsd/compiler"
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/hostnet"
@@ -30,64 +21,57 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Driver implements drivers.Driver with Open vSwitch.
+// Driver implements drivers.Driver, drivers.Ports and drivers.Inspector with Open vSwitch.
 type Driver struct {
-	cfg   Config
-	db    *ovsdb.Client
-	sides map[ofnet.Encap]*side
-
+	cfg     Config
+	db      *ovsdb.Client
+	bridges map[ofnet.Encap]*bridge
 	numbers numbers
-	cache   *cache
-	host    *hostnet.Keeper
-	pushes  *prometheus.HistogramVec
 
-	mu        sync.Mutex
-	global    drivers.Global
-	networks  map[string]drivers.Network
-	endpoints map[string]drivers.Endpoint
-	ports     map[string]uint32 // OpenFlow port by endpoint id
-	reach     hostReach
-	uplinks   []ofnet.Uplink
-	peers     map[netip.Addr]struct{} // tunnel addresses of the other hosts
-	tunnelUp  bool                    // the tunnel port has its number
-	control   controlPlane
-	vrfs      vrfTable
-	floods    floods
-	announce  announcements
-	rules     map[string]drivers.Rule
-	ruleSets  map[string]*ofnet.RuleSet // by tenant; none is empty
-	services  services
-	guards    guards
-	room      *dnsRoom // nil without a name server
+	// Those who work beside the compiler, each with a state of its own.
+	cache     *cache
+	host      *hostnet.Keeper
+	limits    *ctLimits
+	announcer *announcer
 	router    *router
-	groupTags groupVLANs
-	held      belongings    // of uplinks taken over; of those who make bridges alone
-	complete  bool          // everything has been declared
+	dns       *nameService
+	takeover  *takeover
+	vrfs      storedVRFs
+	pushes    *prometheus.HistogramVec
+	forgets   forgettings   // drain's own
 	repair    chan struct{} // kicks keepBridges
-	limits    chan struct{} // kicks keepLimits
-	changed   signal.Signal // broadcast when endpoints or ports change
-	started   bool          // bridges exist, rounds are counted
-	startErr  error         // why not
+	kick      chan struct{} // kicks drain
+
+	mu           sync.Mutex
+	compiler     *compiler.Compiler
+	begun, ended int              // passes of drain
+	sweeps       []drivers.Source // are synced once a pass has ended
+	changed      signal.Signal    // after a pass, and when ports change
+	status       status
+}
+
+// status is what the driver's start, and the host's own ports, have come to.
+type status struct {
+	started bool  // bridges exist, rounds are counted
+	err     error // why not
+	hostErr error // why the host lacks a port
 }
 
 // settingTimeout bounds noting a kernel setting.
 const settingTimeout = 5 * time.Second
 
-// side is one bridge.
-type side struct {
+// bridge is one bridge, with its switch connection.
+type bridge struct {
 	encap  ofnet.Encap
-	bridge string
+	name   string
 	sw     *ofnet.Switch
 	round  uint16
 	mtuNow atomic.Int64
 
 	dnsPort string // name of the port that leads to the name server; empty without one
-
-	pipeline *ofnet.Pipeline // nil while the mode is unknown or not supported
-	modeErr  error
 }
 
-func (s *side) mtu() int { return int(s.mtuNow.Load()) }
+func (b *bridge) mtu() int { return int(b.mtuNow.Load()) }
 
 var (
 	_ drivers.Driver    = (*Driver)(nil)
@@ -101,34 +85,41 @@ func New(cfg Config) (*Driver, error) {
 		return nil, errs.Wrap(errs.Invalid, err)
 	}
 	d := &Driver{
-		cfg: cfg, networks: map[string]drivers.Network{}, endpoints: map[string]drivers.Endpoint{},
-		ports: map[string]uint32{}, reach: newHostReach(), vrfs: newVRFTable(), floods: newFloods(), announce: newAnnouncements(), rules: map[string]drivers.Rule{}, ruleSets: map[string]*ofnet.RuleSet{}, services: newServices(), guards: newEndpointPolicies(),
-		pushes: newPushHistogram(), repair: make(chan struct{}, 1), limits: make(chan struct{}, 1),
-		sides: map[ofnet.Encap]*side{}, router: newRouter(cfg), groupTags: newGroupVLANs(),
+		cfg: cfg, bridges: map[ofnet.Encap]*bridge{}, numbers: newNumbers(), cache: newCache(cfg.runDir()), pushes: newPushHistogram(),
+		announcer: newAnnouncer(), router: newRouter(cfg), takeover: &takeover{}, dns: &nameService{},
+		repair: make(chan struct{}, 1), kick: make(chan struct{}, 1),
 	}
-	d.numbers.reserved = map[int]bool{}
-	d.cache = newCache(d.cfg.runDir())
+	d.compiler = compiler.New(compiler.Config{
+		HostLabel: cfg.HostLabel, VTEP: cfg.VTEP, CtrlIP: cfg.CtrlIP, ControlPorts: cfg.ControlPorts, TunnelPorts: cfg.TunnelPorts,
+		AllowSpoofing: cfg.AllowSpoofing, EndpointPolicies: cfg.EndpointPolicies, ConnectionRate: cfg.ConnectionRate, DNS: d.dnsSettings(),
+		TunnelPort: tunnelOFPort,
+	}, compiler.Inputs{})
 	d.host = hostnet.New(hostnet.Config{Plan: d.hostPlan, Note: d.noteSetting, Log: cfg.Log})
 	d.db = ovsdb.New(ovsdb.Config{Target: cfg.OVSDB, Monitor: monitored(), OnChange: d.onChange, Log: cfg.Log})
-	d.addSide(ofnet.VXLAN, VXLANBridge)
-	d.addSide(ofnet.VLAN, VLANBridge)
+	d.limits = &ctLimits{cfg: cfg, kick: make(chan struct{}, 1), vrfs: d.vrfNumbers, kernel: func() bool { return d.kernelBridge(VXLANBridge) }}
+	d.addBridge(ofnet.VXLAN, VXLANBridge)
+	d.addBridge(ofnet.VLAN, VLANBridge)
 	d.holdStale()
 	return d, nil
 }
 
-func (d *Driver) addSide(encap ofnet.Encap, bridge string) {
-	s := &side{encap: encap, bridge: bridge}
-	took := d.pushes.WithLabelValues(bridge)
-	s.sw = ofnet.NewSwitch(ofnet.SwitchConfig{
-		Name: bridge, Target: d.cfg.mgmtTarget(bridge), Log: d.cfg.Log, DNS: d.query,
-		Connected: d.wantLimits,
+func (d *Driver) addBridge(encap ofnet.Encap, name string) {
+	took := d.pushes.WithLabelValues(name)
+	d.bridges[encap] = &bridge{encap: encap, name: name, sw: ofnet.NewSwitch(ofnet.SwitchConfig{
+		Name: name, Target: d.cfg.mgmtTarget(name), Log: d.cfg.Log, DNS: d.query,
+		Connected: d.limits.wake,
 		Pushed:    func(_ int, t time.Duration) { took.Observe(t.Seconds()) },
-	})
-	d.sides[encap] = s
+	})}
+}
+
+// pipeline is a bridge's; nil while the mode is unknown or not supported. The caller holds mu.
+func (d *Driver) pipeline(s *bridge) *ofnet.Pipeline {
+	p, _ := d.compiler.Pipeline(s.encap)
+	return p
 }
 
 // measureMTU reads the MTU of the underlay, which may have changed since the last port.
-func (d *Driver) measureMTU(s *side) int {
+func (d *Driver) measureMTU(s *bridge) int {
 	mtu := 0
 	if s.encap == ofnet.VXLAN {
 		mtu = TunnelMTU(d.cfg.VTEP)
@@ -148,12 +139,13 @@ func (d *Driver) Run(ctx context.Context) error {
 			return err
 		}
 		inner, ctx := errgroup.WithContext(ctx)
-		for _, s := range d.sides {
+		for _, s := range d.bridges {
 			inner.Go(func() error { return s.sw.Run(ctx) })
 		}
 		inner.Go(func() error { return d.keepBridges(ctx) })
-		inner.Go(func() error { return d.keepLimits(ctx) })
-		inner.Go(func() error { return d.runAnnouncements(ctx) })
+		inner.Go(func() error { return d.drain(ctx) })
+		inner.Go(func() error { return d.limits.run(ctx) })
+		inner.Go(func() error { return d.announcer.run(ctx, d.bridges[ofnet.VLAN].sw, d.cfg.Log) })
 		inner.Go(func() error { return d.serveStreams(ctx) })
 		inner.Go(func() error { return d.router.speaker.Run(ctx) })
 		inner.Go(func() error { return d.keepRouter(ctx) })
@@ -176,8 +168,8 @@ func (d *Driver) start(ctx context.Context) error {
 			return ctx.Err()
 		}
 		d.mu.Lock()
-		said := d.startErr != nil && err != nil && d.startErr.Error() == err.Error()
-		d.startErr = err
+		said := d.status.err != nil && err != nil && d.status.err.Error() == err.Error()
+		d.status.err = err
 		d.mu.Unlock()
 		if err == nil {
 			return nil
@@ -200,32 +192,46 @@ func (d *Driver) prepare(ctx context.Context) error {
 	if err := d.ensureAll(ctx); err != nil {
 		return err
 	}
-	for _, s := range d.sides {
+	for _, s := range d.bridges {
 		d.measureMTU(s)
-		round, err := d.nextRound(ctx, s.bridge)
+		round, err := d.nextRound(ctx, s.name)
 		if err != nil {
 			return err
 		}
 		s.round = round
 	}
-	if err := d.openRoom(); err != nil {
+	if err := d.openNameService(); err != nil {
 		return err
 	}
 	if err := d.ensureDNSPorts(ctx); err != nil {
 		return err
 	}
+	kernel := map[ofnet.Encap]bool{}
+	for encap, s := range d.bridges {
+		kernel[encap] = d.kernelBridge(s.name)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.db.View(func(v ovsdb.View) { d.vrfs.load(v) })
-	d.started = true
+	d.vrfs = d.loadVRFs()
+	d.compiler.LoadVRFs(d.vrfs.numbers)
+	for encap, s := range d.bridges {
+		d.compiler.SetBridge(encap, compiler.BridgeState{Round: s.round, NDByAgent: kernel[encap]})
+	}
+	d.status.started = true
 	d.readPorts()
-	d.rebuild()
+	d.wake()
 	return nil
 }
 
+// kernelBridge reports whether a bridge uses the kernel's datapath.
+func (d *Driver) kernelBridge(name string) bool {
+	_, row, _ := d.find("Bridge", "name", name)
+	return row.String("datapath_type") != "netdev"
+}
+
 func (d *Driver) ensureAll(ctx context.Context) error {
-	for _, s := range d.sides {
-		if err := d.ensureBridge(ctx, s.bridge); err != nil {
+	for _, s := range d.bridges {
+		if err := d.ensureBridge(ctx, s.name); err != nil {
 			return err
 		}
 	}
@@ -238,10 +244,10 @@ func (d *Driver) ensureAll(ctx context.Context) error {
 	// A port the host cannot have must not keep containers from theirs.
 	err := d.ensureHostPorts(ctx)
 	d.mu.Lock()
-	if err != nil && (d.reach.err == nil || d.reach.err.Error() != err.Error()) {
+	if err != nil && (d.status.hostErr == nil || d.status.hostErr.Error() != err.Error()) {
 		d.cfg.Log.WithError(err).Warn("the host lacks a port")
 	}
-	d.reach.err = err
+	d.status.hostErr = err
 	d.mu.Unlock()
 	return nil
 }
@@ -262,7 +268,7 @@ func (d *Driver) keepBridges(ctx context.Context) error {
 		case <-d.repair:
 		}
 		d.mu.Lock()
-		ports, complete := d.wantedHostPorts(), d.complete
+		ports, complete := d.wantedHostPorts(), d.compiler.Synced
 		d.mu.Unlock()
 		whole := true
 		if !d.db.View(func(v ovsdb.View) {
@@ -306,15 +312,15 @@ func (d *Driver) wantRepair() {
 
 // intact reports whether everything the driver needs besides endpoints exists.
 func (d *Driver) intact(v ovsdb.View) bool {
-	for _, s := range d.sides {
-		if _, _, ok := v.Find("Bridge", "name", s.bridge); !ok {
+	for _, s := range d.bridges {
+		if _, _, ok := v.Find("Bridge", "name", s.name); !ok {
 			return false
 		}
 		if _, _, ok := v.Find("Interface", "name", s.dnsPort); !ok && s.dnsPort != "" {
 			return false
 		}
 	}
-	if _, _, ok := v.Find("Interface", "name", patchToVLAN); !ok && len(d.held) > 0 {
+	if _, _, ok := v.Find("Interface", "name", patchToVLAN); !ok && d.takeover.holds() {
 		return false
 	}
 	_, _, ok := v.Find("Interface", "name", tunnelName)
@@ -329,15 +335,14 @@ func (d *Driver) onChange(changes []ovsdb.Change) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.started {
+	if d.status.started {
 		d.readPorts()
 	}
 }
 
-// readPorts takes the port numbers from the database and renews the flows of what
-// they changed. The caller holds mu.
+// readPorts takes the port numbers from the database. The caller holds mu.
 func (d *Driver) readPorts() {
-	fresh, numbers := map[string]uint32{}, map[string]int{}
+	ports := map[string]compiler.PortNumber{}
 	var links []ofnet.Uplink
 	tunnel := false
 	d.db.View(func(v ovsdb.View) {
@@ -346,80 +351,28 @@ func (d *Driver) readPorts() {
 			n, ok := row.Int("ofport")
 			tunnel = tunnel || row.String("name") == tunnelName && n > 0
 			if ok && n > 0 && ids[ownerKey] == ownerMark && ids[endpointKey] != "" {
-				fresh[ids[endpointKey]] = uint32(n)
-				numbers[ids[endpointKey]], _ = portNumber(row.String("name"))
+				number, _ := portNumber(row.String("name"))
+				ports[ids[endpointKey]] = compiler.PortNumber{OpenFlow: uint32(n), Name: number}
 			}
 		})
 		links = uplinks(v)
 	})
-	old := d.ports
-	d.ports, d.reach.numbers = fresh, numbers
-	if tunnel && !d.tunnelUp { // neighbours are learnt only while there is a tunnel
-		for p := range d.peers {
-			d.warmUp(p)
-		}
+	if recovered(d.uplinks(), links) {
+		// More than once: the switch beyond may have to find out whether to let frames
+		// through first (IEEE 802.1D, 802.1AX).
+		d.announcer.announce(0, askedTimes)
 	}
-	d.tunnelUp = tunnel
-	for id := range old {
-		if fresh[id] != old[id] {
-			d.refreshEndpoint(id)
-		}
+	d.compiler.SetPorts(ports)
+	byName := make(map[string]ofnet.Uplink, len(links))
+	for _, u := range links {
+		byName[u.Name] = u
 	}
-	for id := range fresh {
-		if _, had := old[id]; !had {
-			d.refreshEndpoint(id)
-		}
+	d.compiler.SetUplinks(byName)
+	d.compiler.SetTunnel(tunnel)
+	if d.compiler.Dirty() {
+		d.wake()
 	}
-	for _, s := range d.sides {
-		if e := s.hostEndpoint(); fresh[e] != old[e] {
-			d.refreshHostPort(s)
-		}
-	}
-	d.refreshUplinks(links)
-	d.router.wake()
-	d.broadcast()
-}
-
-func (d *Driver) broadcast() {
 	d.changed.Broadcast()
-}
-
-// Realised waits until the switch forwards for an attached local endpoint.
-func (d *Driver) Realised(ctx context.Context, endpointID string) error {
-	for {
-		d.mu.Lock()
-		e, known := d.endpoints[endpointID]
-		attached := d.ports[endpointID] != 0
-		changed := d.changed.Next()
-		s := d.sides[e.Network.Encap]
-		var modeErr error
-		if s != nil {
-			modeErr = s.modeErr
-		}
-		d.mu.Unlock()
-		if modeErr != nil {
-			return errs.New(errs.Invalid, "endpoint %s: %w", endpointID, modeErr)
-		}
-		if known && attached && s != nil && d.tagged(endpointID) {
-			if owners, ok := d.endpointPolicyOwners(endpointID); ok {
-				if err := settled(ctx, s.sw, owners); err != nil {
-					return err
-				}
-				if err := d.cache.current(ctx); err != nil {
-					d.cfg.Log.WithError(err).Debug("the switch does not tell when its cache is current")
-				}
-				return nil
-			}
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			if !known {
-				return errs.New(errs.Timeout, "endpoint %s is not in the store yet: %w", endpointID, ctx.Err())
-			}
-			return errs.New(errs.Timeout, "endpoint %s has no port yet: %w", endpointID, ctx.Err())
-		}
-	}
 }
 
 // Ready returns nil when everything declared is in the switches, or what is missing.
@@ -427,9 +380,15 @@ func (d *Driver) Ready() error {
 	if err := d.Serving(); err != nil {
 		return err
 	}
-	for _, s := range d.sides {
+	d.mu.Lock()
+	busy := d.busy()
+	d.mu.Unlock()
+	if busy {
+		return errs.New(errs.Unavailable, "changes are still to be compiled")
+	}
+	for _, s := range d.bridges {
 		if err := s.sw.Ready(); err != nil {
-			return fmt.Errorf("bridge %s: %w", s.bridge, err)
+			return fmt.Errorf("bridge %s: %w", s.name, err)
 		}
 	}
 	return nil
@@ -439,23 +398,23 @@ func (d *Driver) Ready() error {
 // changes that are on their way to the switches are not.
 func (d *Driver) Serving() error {
 	d.mu.Lock()
-	started, startErr, global := d.started, d.startErr, d.global
+	status, global := d.status, d.compiler.Global
 	d.mu.Unlock()
 	if err := d.db.Connected(); err != nil {
 		return err
 	}
-	if !started {
-		if startErr != nil {
-			return startErr
+	if !status.started {
+		if status.err != nil {
+			return status.err
 		}
 		return errs.New(errs.Unavailable, "bridges are being set up")
 	}
 	if global.FwdMode == "" {
 		return errs.New(errs.Unavailable, "waiting for the global settings")
 	}
-	for _, s := range d.sides {
+	for _, s := range d.bridges {
 		if err := s.sw.Serving(); err != nil {
-			return fmt.Errorf("bridge %s: %w", s.bridge, err)
+			return fmt.Errorf("bridge %s: %w", s.name, err)
 		}
 	}
 	return nil

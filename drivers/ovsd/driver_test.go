@@ -17,6 +17,8 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
+	"github.com/contiv/netplugin/drivers/ovsd/dnsns"
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 	"github.com/contiv/netplugin/test/eventually"
@@ -76,7 +78,7 @@ func TestInsideContract(t *testing.T) {
 		Netns: func(t *testing.T) string { return netxtest.Namespace(t) },
 		LinkExists: func(t *testing.T, netns, name string) bool {
 			found := false
-			if err := ns.WithNetNSPath(netns, func(ns.NetNS) error { found = linkExists(name); return nil }); err != nil {
+			if err := ns.WithNetNSPath(netns, func(ns.NetNS) error { found = veth.Exists(name); return nil }); err != nil {
 				t.Fatal(err)
 			}
 			return found
@@ -155,13 +157,13 @@ func TestInsideRestart(t *testing.T) {
 	if err := second.Realised(ctx, id); err != nil {
 		t.Fatal(err)
 	}
-	if sent := second.sides[ofnet.VXLAN].sw.Status().Sent; sent != 0 {
+	if sent := second.bridges[ofnet.VXLAN].sw.Status().Sent; sent != 0 {
 		t.Errorf("%d flow-mods sent by a driver that found everything in place", sent)
 	}
 	if got := second.Attachments(); len(got) != 1 || got[0].Port.OVSName != port.OVSName {
 		t.Errorf("attachments %+v, expected %s", got, port.OVSName)
 	}
-	if a, b := first.sides[ofnet.VXLAN].round, second.sides[ofnet.VXLAN].round; b != a+1 {
+	if a, b := first.bridges[ofnet.VXLAN].round, second.bridges[ofnet.VXLAN].round; b != a+1 {
 		t.Errorf("round %d after %d", b, a)
 	}
 	if err := second.Detach(ctx, id); err != nil {
@@ -190,7 +192,7 @@ func TestInsideBridgeRemoved(t *testing.T) {
 	eventually.True(t, "the driver gets there", func() bool {
 		_, _, bridge := d.find("Bridge", "name", VXLANBridge)
 		_, _, tunnel := d.find("Interface", "name", tunnelName)
-		_, _, dns := d.find("Interface", "name", d.sides[ofnet.VXLAN].dnsPort)
+		_, _, dns := d.find("Interface", "name", d.bridges[ofnet.VXLAN].dnsPort)
 		return bridge && tunnel && dns && d.Ready() == nil
 	})
 }
@@ -228,12 +230,12 @@ func TestInsideCleanup(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Sort(said)
-		want := []string{"bridge " + VLANBridge, "bridge " + VXLANBridge, "link " + port.OVSName, "namespace " + cfg.dnsRoomPath(), "nftables table inet contiv"}
+		want := []string{"bridge " + VLANBridge, "bridge " + VXLANBridge, "link " + port.OVSName, "namespace " + cfg.dnsNamespace(), "nftables table inet contiv"}
 		if !slices.Equal(said, want) {
 			t.Errorf("dry run %t: %q, expected %q", dry, said, want)
 		}
 	}
-	if linkExists(port.OVSName) {
+	if veth.Exists(port.OVSName) {
 		t.Errorf("%s is still there", port.OVSName)
 	}
 	out, err := exec.CommandContext(ctx, "ovs-vsctl", "--db=unix:"+dir+"/db.sock", "list-br").CombinedOutput()
@@ -255,7 +257,7 @@ func runDriver(t *testing.T, cfg Config) (d *Driver, stop func()) {
 	stop = func() { cancel(); <-done }
 	t.Cleanup(func() {
 		stop()
-		if err := removeDNSRoom(cfg.dnsRoomPath()); err != nil {
+		if err := dnsns.Remove(cfg.dnsNamespace()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -318,7 +320,7 @@ func TestInsideUplinks(t *testing.T) {
 		eventually.True(t, "the driver gets there", func() bool {
 			watching.mu.Lock()
 			defer watching.mu.Unlock()
-			return len(watching.uplinks) == 1 && watching.uplinks[0].Down == down
+			return len(watching.uplinks()) == 1 && watching.uplinks()[0].Down == down
 		})
 	}
 	end()

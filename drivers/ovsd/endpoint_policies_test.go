@@ -69,8 +69,8 @@ func endpointPolicyTraffic(t *testing.T, d *Driver, client, server container) {
 	lives("all guards are gone", conn)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if g := d.guards; len(g.declared)+len(g.sets)+len(g.tenants)+len(g.of)+len(g.numbers)+len(g.taken) != 0 {
-		t.Errorf("left: %+v", g)
+	if c := d.compiler; len(c.EndpointPolicies)+len(c.RuleSets) != 0 {
+		t.Errorf("left: %v, %v", c.EndpointPolicies, c.RuleSets)
 	}
 }
 
@@ -113,13 +113,13 @@ func TestInsideEndpointPoliciesOutliveTheAgent(t *testing.T) {
 	first, stop := begin()
 	hold(first)
 	eventually.True(t, "the driver gets there", func() bool { return !first.vrfsUnsaved() })
-	before := first.sides[ofnet.VXLAN].sw.Status()
+	before := first.bridges[ofnet.VXLAN].sw.Status()
 	stop()
 
 	second, stop := begin()
 	defer stop()
 	ready(t, second)
-	sw := second.sides[ofnet.VXLAN].sw
+	sw := second.bridges[ofnet.VXLAN].sw
 	if now := sw.Status(); now.Actual != before.Actual || now.Desired >= before.Desired {
 		t.Errorf("%d flows, %d of them wanted, after %d", now.Actual, now.Desired, before.Actual)
 	}

@@ -16,7 +16,7 @@ import (
 // they the world, is as it should be, or what is amiss.
 func (d *Driver) HostReady() error {
 	d.mu.Lock()
-	err := d.reach.err
+	err := d.status.hostErr
 	d.mu.Unlock()
 	if err != nil {
 		return err
@@ -29,29 +29,29 @@ func (d *Driver) HostReady() error {
 func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	access := d.hostAccess()
-	if !d.started || !d.complete || d.global.FwdMode == "" {
+	access := d.compiler.HostAccess()
+	if !d.status.started || !d.compiler.Synced || d.compiler.Global.FwdMode == "" {
 		return hostnet.Plan{}, false
 	}
 	if !access.Addr4.IsValid() {
 		return hostnet.Plan{}, true
 	}
-	routing := d.global.FwdMode == "routing"
+	routing := d.compiler.Global.FwdMode == "routing"
 	h := access.MAC
 	p := hostnet.Plan{
 		Links: []hostnet.Link{
 			{
-				Name: hostPortVXLAN, MAC: h, MTU: d.sides[ofnet.VXLAN].mtu(), NoARP: true,
+				Name: hostPortVXLAN, MAC: h, MTU: d.bridges[ofnet.VXLAN].mtu(), NoARP: true,
 				Addrs: []netip.Prefix{netip.PrefixFrom(access.Addr4, access.Subnet4.Bits()), netip.PrefixFrom(access.Addr6, access.Subnet6.Bits())},
 			},
-			{Name: hostPortVLAN, MAC: h, MTU: d.sides[ofnet.VLAN].mtu(), NoARP: true},
+			{Name: hostPortVLAN, MAC: h, MTU: d.bridges[ofnet.VLAN].mtu(), NoARP: true},
 		},
 		Guarded: []string{hostPortVXLAN, hostPortVLAN},
 		Deaf:    []string{portPrefix + "*"},
-		World4:  routing || d.reach.cluster, World6: (routing || d.reach.cluster) && d.anyIPv6(), Outside: []netip.Addr{d.cfg.CtrlIP},
+		World4:  routing || d.compiler.Cluster != nil, World6: (routing || d.compiler.Cluster != nil) && d.anyIPv6(), Outside: []netip.Addr{d.cfg.CtrlIP},
 	}
 	// The switch takes what is from these addresses for the host's own.
-	p.Own = append([]netip.Addr{access.Addr4, access.Addr6}, d.infraAddrs()...)
+	p.Own = append([]netip.Addr{access.Addr4, access.Addr6}, d.compiler.InfraAddrs()...)
 	under := func(link string, forwarded hostnet.Sender) {
 		p.NAT = append(p.NAT, hostnet.NAT{Out: link, To: access.Addr4, Sender: hostnet.ThisHost}, hostnet.NAT{Out: link, To: access.Addr6, Sender: hostnet.ThisHost},
 			hostnet.NAT{Out: link, To: access.Pass4, Sender: forwarded}, hostnet.NAT{Out: link, To: access.Pass6, Sender: forwarded})
@@ -79,8 +79,8 @@ func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 }
 
 func (d *Driver) anyIPv6() bool {
-	for _, n := range d.networks {
-		if n.Subnet6.IsValid() && (n.Encap == ofnet.VXLAN || d.reach.cluster) {
+	for _, n := range d.compiler.Networks {
+		if n.Subnet6.IsValid() && (n.Encap == ofnet.VXLAN || d.compiler.Cluster != nil) {
 			return true
 		}
 	}
@@ -89,10 +89,10 @@ func (d *Driver) anyIPv6() bool {
 
 // planContainers routes what the host sends to its own containers to them.
 func (d *Driver) planContainers(p *hostnet.Plan, access ofnet.HostAccess) {
-	for addr, id := range d.reach.direct.winners() {
-		e := d.endpoints[id]
-		s := d.sides[e.Network.Encap]
-		if s == nil || s.pipeline == nil {
+	for addr, id := range d.compiler.AddressOwners() {
+		e := d.compiler.Endpoints[id]
+		s := d.bridges[e.Network.Encap]
+		if s == nil || d.pipeline(s) == nil {
 			continue
 		}
 		src := access.Addr4
@@ -107,10 +107,10 @@ func (d *Driver) planContainers(p *hostnet.Plan, access ofnet.HostAccess) {
 // the host reaches the networks that the switch routes to, those of the same tenant,
 // and the services.
 func (d *Driver) planInfra(p *hostnet.Plan, routing bool) {
-	for name, port := range d.wantedHostPorts() {
-		e, ok := d.endpoints[port.endpoint]
-		s := d.sides[e.Network.Encap]
-		if !ok || s == nil || netx.CheckLinkName(name) != nil { // addHostPort says so
+	for _, port := range d.compiler.InfraPorts() {
+		name, e := port.Name, port.Endpoint
+		s := d.bridges[e.Network.Encap]
+		if s == nil || netx.CheckLinkName(name) != nil { // addHostPort says so
 			continue
 		}
 		link := hostnet.Link{Name: name, MAC: e.MAC, MTU: s.mtu()}
@@ -131,8 +131,8 @@ func (d *Driver) planInfra(p *hostnet.Plan, routing bool) {
 }
 
 func (d *Driver) gatewayRoutes(link string, e drivers.Endpoint) []hostnet.Route {
-	subnets := slices.Clone(d.reach.services)
-	for _, n := range d.networks {
+	subnets := d.serviceSubnets()
+	for _, n := range d.compiler.Networks {
 		if n.Encap == ofnet.VXLAN && !n.Infra && n.Tenant == e.Network.Tenant {
 			subnets = append(subnets, n.Subnet4, n.Subnet6)
 		}
@@ -148,6 +148,50 @@ func (d *Driver) gatewayRoutes(link string, e drivers.Endpoint) []hostnet.Route 
 		}
 	}
 	return out
+}
+
+// serviceSubnets are where addresses of services are that this host translates.
+func (d *Driver) serviceSubnets() []netip.Prefix {
+	if d.compiler.Cluster == nil {
+		return nil
+	}
+	return slices.Clone(d.compiler.Cluster.Services)
+}
+
+// planCluster routes what the host sends to networks and services through its own port,
+// unless it has another way in the plan. The caller holds mu.
+func (d *Driver) planCluster(p *hostnet.Plan, access ofnet.HostAccess, routing bool) {
+	if d.compiler.Cluster == nil {
+		return
+	}
+	subnets := d.serviceSubnets()
+	for _, n := range d.compiler.Networks {
+		if routing && n.Encap == ofnet.VXLAN && !n.Infra && d.compiler.OwnsSubnets(n) {
+			subnets = append(subnets, n.Subnet4, n.Subnet6)
+		}
+	}
+	for _, s := range subnets {
+		if !s.IsValid() || slices.ContainsFunc(p.Routes, func(r hostnet.Route) bool { return r.Dst == s }) {
+			continue
+		}
+		src := access.Addr4
+		if s.Addr().Is6() {
+			src = access.Addr6
+		}
+		p.Routes = append(p.Routes, hostnet.Route{Dst: s, Link: hostPortVXLAN, Src: src})
+	}
+	slices.SortFunc(p.Routes, func(a, b hostnet.Route) int {
+		return cmp.Or(a.Dst.Addr().Compare(b.Dst.Addr()), cmp.Compare(a.Dst.Bits(), b.Dst.Bits()))
+	})
+}
+
+// planReach has the host itself keep containers from the control plane, on all of its
+// own addresses and on those of other hosts. The caller holds mu.
+func (d *Driver) planReach(p *hostnet.Plan) {
+	for _, r := range d.compiler.ClosedPorts() {
+		p.Closed.Ports = append(p.Closed.Ports, hostnet.Ports{Proto: r.Proto, Low: r.Low, High: r.High})
+	}
+	p.Closed.Hosts, p.Closed.Tunnels = d.compiler.HostAddrs(), d.cfg.TunnelPorts
 }
 
 // noteSetting keeps the former value of a kernel setting with the bridge, for Cleanup.

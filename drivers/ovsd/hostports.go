@@ -4,17 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
+
+	"github.com/contiv/netplugin/drivers/ovsd/compiler"
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
+	"github.com/contiv/netplugin/ofnet"
 
 	"github.com/contiv/netplugin/ovsdb"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/netx"
 )
 
-// Number range that infra ports ask for, above those of containers and our own ports.
-const firstInfraOFPort, infraOFPorts = 65050, 200
+// firstInfraOFPort is the lowest number that infra ports ask for, above those of containers and our own ports.
+const firstInfraOFPort = 65050
+
+// The host's own ports. Flows lead to them, the switch floods nothing there: their
+// VLANs are of no network.
+const (
+	hostPortVXLAN = "contivh0"
+	hostPortVLAN  = "contivhv0"
+
+	hostTagVXLAN = 2
+	hostTagVLAN  = 4095 // reserved (IEEE 802.1Q table 9-2)
+)
+
+// ContainerLinks names the host's own ports, by which it and containers reach each other.
+func ContainerLinks() []string { return []string{hostPortVXLAN, hostPortVLAN} }
+
+// gatewayNetwork is the infra network through which the host reaches the containers of
+// all hosts and the services.
+const gatewayNetwork = "contivh1"
+
+// hostName is the host's port in a bridge.
+func (b *bridge) hostName() string {
+	if b.encap == ofnet.VLAN {
+		return hostPortVLAN
+	}
+	return hostPortVXLAN
+}
 
 // hostPort is a port of the host in a bridge: an interface of the type internal.
 type hostPort struct {
@@ -22,30 +50,17 @@ type hostPort struct {
 	tag, number      int    // VLAN; OpenFlow port asked for
 }
 
-// wantedHostPorts are the host's own port in each bridge, and one for each infra
-// network's endpoint of this host, named like the network. Of two networks of one name
-// the first tenant's gets it. The caller holds mu.
+// wantedHostPorts are the host's own port in each bridge, and those of infra networks. The
+// caller holds mu.
 func (d *Driver) wantedHostPorts() map[string]hostPort {
 	out := map[string]hostPort{
-		hostPortVXLAN: {VXLANBridge, hostEndpointVXLAN, hostTagVXLAN, hostOFPort},
-		hostPortVLAN:  {VLANBridge, hostEndpointVLAN, hostTagVLAN, hostOFPort},
+		hostPortVXLAN: {VXLANBridge, compiler.HostEndpointVXLAN, hostTagVXLAN, hostOFPort},
+		hostPortVLAN:  {VLANBridge, compiler.HostEndpointVLAN, hostTagVLAN, hostOFPort},
 	}
-	var infra []string
-	for id, e := range d.endpoints {
-		if e.Local && e.Network.Infra && d.sides[e.Network.Encap] != nil {
-			infra = append(infra, id)
+	for _, p := range d.compiler.InfraPorts() {
+		if s := d.bridges[p.Endpoint.Network.Encap]; s != nil {
+			out[p.Name] = hostPort{s.name, p.Endpoint.ID, int(p.Endpoint.Network.Tag), firstInfraOFPort + p.Number}
 		}
-	}
-	slices.Sort(infra)
-	for _, id := range infra {
-		e := d.endpoints[id]
-		s := d.sides[e.Network.Encap]
-		if _, taken := out[e.Network.Name]; taken {
-			continue
-		}
-		h := fnv.New32a()
-		_, _ = h.Write([]byte(e.Network.Name))
-		out[e.Network.Name] = hostPort{s.bridge, id, int(e.Network.Tag), firstInfraOFPort + int(h.Sum32()%infraOFPorts)}
 	}
 	return out
 }
@@ -91,7 +106,7 @@ func (p foundHostPort) is(w hostPort) bool {
 // only when everything has been.
 func (d *Driver) ensureHostPorts(ctx context.Context) error {
 	d.mu.Lock()
-	want, complete := d.wantedHostPorts(), d.complete
+	want, complete := d.wantedHostPorts(), d.compiler.Synced
 	d.mu.Unlock()
 	var have map[string]foundHostPort
 	d.db.View(func(v ovsdb.View) { have = hostPorts(v) })
@@ -120,7 +135,7 @@ func (d *Driver) addHostPort(ctx context.Context, name string, p hostPort) error
 	if err := netx.CheckLinkName(name); err != nil {
 		return fmt.Errorf("infra network %q names an interface of the host: %w", name, err)
 	}
-	if _, _, ours := d.find("Interface", "name", name); !ours && linkExists(name) {
+	if _, _, ours := d.find("Interface", "name", name); !ours && veth.Exists(name) {
 		return errs.New(errs.Conflict, "the host's port %s: this host has another interface of that name; rename it, or the network", name)
 	}
 	mark := ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: p.endpoint})

@@ -6,10 +6,10 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// The pictures Inspect returns keep the member names of the original, which tools read;
+// The debug state that Inspect returns keeps the member names of the original, which tools read;
 // what the original has and we have not (masters, timestamps) is left empty.
 
-type switchPicture struct {
+type switchState struct {
 	LocalIp      string // outward name
 	MyPort       int
 	MyAddr       string
@@ -19,27 +19,27 @@ type switchPicture struct {
 	Protopath    *string
 	MasterDb     map[string]any
 	VtepTable    map[string]int
-	EndpointDb   map[string]endpointPicture
+	EndpointDb   map[string]endpointState
 	VrfNameIdMap map[string]uint16 // outward name
-	VrfDb        map[string]vrfPicture
+	VrfDb        map[string]vrfState
 	FwdMode      string
 	ArpMode      string
 	Stats        map[string]uint64
 	ErrStats     map[string]uint64
-	Datapath     datapathPicture
+	Datapath     datapathState
 	Switch       ofnet.SwitchStatus
 }
 
-type datapathPicture struct {
+type datapathState struct {
 	Tables []string // names of the flow tables by number
 	Error  string   `json:",omitempty"`
 
-	PolicyAgent policyPicture
-	SvcProxy    proxyPicture
+	PolicyAgent policyState
+	SvcProxy    proxyState
 	MyRouterMac []byte `json:",omitempty"` // of VXLAN routing
 }
 
-type endpointPicture struct {
+type endpointState struct {
 	EndpointID    string
 	EndpointType  int // 2: internal
 	EndpointGroup int
@@ -55,7 +55,7 @@ type endpointPicture struct {
 	PortNo        uint32 `json:",omitempty"`
 }
 
-type vrfPicture struct {
+type vrfState struct {
 	VrfName     string
 	VrfId       uint16 // outward name
 	NumNetworks int
@@ -66,45 +66,46 @@ const (
 	rpcPortVLAN  = 9003
 )
 
-// Inspect returns a JSON-able picture of each bridge, by "vlan" and "vxlan".
+// Inspect returns a debug state, to be encoded as JSON, of each bridge, by "vlan" and "vxlan".
 func (d *Driver) Inspect() map[string]any {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return map[string]any{
-		"vlan":  d.picture(d.sides[ofnet.VLAN], rpcPortVLAN),
-		"vxlan": d.picture(d.sides[ofnet.VXLAN], rpcPortVXLAN),
+		"vlan":  d.debugState(d.bridges[ofnet.VLAN], rpcPortVLAN),
+		"vxlan": d.debugState(d.bridges[ofnet.VXLAN], rpcPortVXLAN),
 	}
 }
 
-func (d *Driver) picture(s *side, rpcPort int) switchPicture {
+func (d *Driver) debugState(s *bridge, rpcPort int) switchState {
 	status := s.sw.Status()
-	p := switchPicture{
+	p := switchState{
 		LocalIp: d.cfg.VTEP.String(), MyAddr: d.cfg.VTEP.String(), MyPort: rpcPort, IsConnected: status.Connected, MTU: s.mtu(),
-		MasterDb: map[string]any{}, VtepTable: map[string]int{}, EndpointDb: map[string]endpointPicture{},
-		VrfNameIdMap: map[string]uint16{}, VrfDb: map[string]vrfPicture{},
-		FwdMode: d.global.FwdMode, ArpMode: d.global.ARPMode, Stats: map[string]uint64{"FlowModSent": status.Sent}, ErrStats: map[string]uint64{},
+		MasterDb: map[string]any{}, VtepTable: map[string]int{}, EndpointDb: map[string]endpointState{},
+		VrfNameIdMap: map[string]uint16{}, VrfDb: map[string]vrfState{},
+		FwdMode: d.compiler.Global.FwdMode, ArpMode: d.compiler.Global.ARPMode, Stats: map[string]uint64{"FlowModSent": status.Sent}, ErrStats: map[string]uint64{},
 		Switch: status,
 	}
-	if s.pipeline != nil {
-		p.DpName, p.Datapath.Tables = s.pipeline.Mode().String(), s.pipeline.Tables()
+	pipeline, err := d.compiler.Pipeline(s.encap)
+	if pipeline != nil {
+		p.DpName, p.Datapath.Tables = pipeline.Mode().String(), pipeline.Tables()
 	}
-	p.Datapath.PolicyAgent, p.Datapath.SvcProxy = d.policyPicture(), d.proxyPicture()
+	p.Datapath.PolicyAgent, p.Datapath.SvcProxy = d.policyState(), d.proxyState()
 	if p.DpName == "vrouter" {
 		p.Datapath.MyRouterMac = ofnet.RouterMAC[:]
 	}
-	if s.modeErr != nil {
-		p.Datapath.Error = s.modeErr.Error()
+	if err != nil {
+		p.Datapath.Error = err.Error()
 	}
-	for _, n := range d.networks {
+	for _, n := range d.compiler.Networks {
 		if n.Encap != s.encap {
 			continue
 		}
 		v := p.VrfDb[n.Tenant]
-		v.VrfName, v.VrfId = n.Tenant, d.vrfs.ids[n.Tenant]
+		v.VrfName, v.VrfId = n.Tenant, d.compiler.VRFs[n.Tenant]
 		v.NumNetworks++
 		p.VrfDb[n.Tenant], p.VrfNameIdMap[n.Tenant] = v, v.VrfId
 	}
-	for id, e := range d.endpoints {
+	for id, e := range d.compiler.Endpoints {
 		if e.Network.Encap != s.encap {
 			continue
 		}
@@ -114,17 +115,17 @@ func (d *Driver) picture(s *side, rpcPort int) switchPicture {
 		} else if s.encap == ofnet.VXLAN && e.VTEP.IsValid() {
 			p.VtepTable[e.VTEP.String()] = tunnelOFPort
 		}
-		p.EndpointDb[text(e.IPv4)+":"+e.Network.Tenant] = endpointPicture{
+		p.EndpointDb[text(e.IPv4)+":"+e.Network.Tenant] = endpointState{
 			EndpointID: id, EndpointType: 2, EndpointGroup: int(e.Group),
 			IpAddr: text(e.IPv4), IpMask: mask(e.IPv4, "255.255.255.255"),
 			Ipv6Addr: text(e.IPv6), Ipv6Mask: mask(e.IPv6, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
 			Vrf: e.Network.Tenant, MacAddrStr: e.MAC.String(), Vlan: int(e.Network.Tag), Vni: int(e.Network.VNI),
-			OriginatorIp: text(origin), PortNo: d.ports[id],
+			OriginatorIp: text(origin), PortNo: d.compiler.Ports[id].OpenFlow,
 		}
 	}
 	if s.encap == ofnet.VXLAN {
-		for peer := range d.peers {
-			p.VtepTable[peer.String()] = tunnelOFPort
+		for _, peer := range d.compiler.Peers() {
+			p.VtepTable[peer] = tunnelOFPort
 		}
 	}
 	return p

@@ -7,16 +7,16 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// policyPicture is what Inspect shows of rules, in the form of their records.
-type policyPicture struct{ Rules map[string]rulePicture }
+// policyState is what Inspect shows of rules, in the form of their records.
+type policyState struct{ Rules map[string]ruleState }
 
-type rulePicture struct{ Rule state.PolicyRule }
+type ruleState struct{ Rule state.PolicyRule }
 
-// policyPicture shows the rules. The caller holds mu.
-func (d *Driver) policyPicture() policyPicture {
-	p := policyPicture{Rules: make(map[string]rulePicture, len(d.rules))}
-	for id, r := range d.rules {
-		p.Rules[id] = rulePicture{asRecord(r)}
+// policyState shows the rules. The caller holds mu.
+func (d *Driver) policyState() policyState {
+	p := policyState{Rules: make(map[string]ruleState, len(d.compiler.Rules))}
+	for id, r := range d.compiler.Rules {
+		p.Rules[id] = ruleState{asRecord(r)}
 	}
 	return p
 }

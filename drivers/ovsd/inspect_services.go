@@ -1,32 +1,32 @@
 package ovsd
 
-// proxyPicture is what Inspect shows of services.
-type proxyPicture struct {
+// proxyState is what Inspect shows of services.
+type proxyState struct {
 	Catalogue struct {
-		SvcMap  map[string]servicePicture
-		ProvMap map[string]providersPicture
+		SvcMap  map[string]serviceState
+		ProvMap map[string]providersState
 	}
 }
 
-type servicePicture struct {
+type serviceState struct {
 	IpAddress string // outward name
 	Addresses []string
-	Ports     []portPicture
+	Ports     []portState
 }
 
-type portPicture struct {
+type portState struct {
 	Protocol          string
 	SvcPort, ProvPort uint16
 }
 
-type providersPicture struct{ Providers map[string]bool }
+type providersState struct{ Providers map[string]bool }
 
 var protocolNames = map[uint8]string{6: "TCP", 17: "UDP", 132: "SCTP"}
 
-func (d *Driver) proxyPicture() (p proxyPicture) {
-	p.Catalogue.SvcMap, p.Catalogue.ProvMap = map[string]servicePicture{}, map[string]providersPicture{}
-	for id, s := range d.services.declared {
-		var out servicePicture
+func (d *Driver) proxyState() (p proxyState) {
+	p.Catalogue.SvcMap, p.Catalogue.ProvMap = map[string]serviceState{}, map[string]providersState{}
+	for id, s := range d.compiler.Services {
+		var out serviceState
 		for i, vip := range s.VIPs {
 			if i == 0 {
 				out.IpAddress = vip.String()
@@ -35,14 +35,14 @@ func (d *Driver) proxyPicture() (p proxyPicture) {
 		}
 		all := map[string]bool{}
 		for _, port := range s.Ports {
-			shown := portPicture{Protocol: protocolNames[port.Proto], SvcPort: port.Port}
+			shown := portState{Protocol: protocolNames[port.Proto], SvcPort: port.Port}
 			for _, v := range port.Providers {
 				shown.ProvPort = v.Addr.Port()
 				all[v.Addr.Addr().String()] = !v.Draining
 			}
 			out.Ports = append(out.Ports, shown)
 		}
-		p.Catalogue.SvcMap[id], p.Catalogue.ProvMap[id] = out, providersPicture{all}
+		p.Catalogue.SvcMap[id], p.Catalogue.ProvMap[id] = out, providersState{all}
 	}
 	return p
 }

@@ -64,14 +64,14 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for _, encap := range []ofnet.Encap{ofnet.VLAN, ofnet.VXLAN} {
-		c.bridge(ch, c.d.sides[encap])
+		c.bridge(ch, c.d.bridges[encap])
 	}
 	c.d.pushes.Collect(ch)
 	c.rules(ch)
 	c.d.mu.Lock()
 	defer c.d.mu.Unlock()
 	local := 0
-	for _, e := range c.d.endpoints {
+	for _, e := range c.d.compiler.Endpoints {
 		if e.Local {
 			local++
 		}
@@ -79,17 +79,17 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, n int, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), labels...)
 	}
-	gauge(descPorts, len(c.d.ports))
-	gauge(descPeers, len(c.d.peers))
+	gauge(descPorts, len(c.d.compiler.Ports))
+	gauge(descPeers, len(c.d.compiler.Peers()))
 	gauge(descEndpoints, local, "local")
-	gauge(descEndpoints, len(c.d.endpoints)-local, "remote")
+	gauge(descEndpoints, len(c.d.compiler.Endpoints)-local, "remote")
 }
 
 // bridge exports the numbers of one bridge.
-func (c collector) bridge(ch chan<- prometheus.Metric, s *side) {
+func (c collector) bridge(ch chan<- prometheus.Metric, s *bridge) {
 	st := s.sw.Status()
 	put := func(desc *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(desc, kind, v, append([]string{s.bridge}, labels...)...)
+		ch <- prometheus.MustNewConstMetric(desc, kind, v, append([]string{s.name}, labels...)...)
 	}
 	connected := 0.0
 	if st.Connected {
@@ -111,11 +111,11 @@ func (c collector) bridge(ch chan<- prometheus.Metric, s *side) {
 }
 
 // asked exports what only the switch knows. While it does not answer these are left out.
-func (c collector) asked(s *side, put func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
+func (c collector) asked(s *bridge, put func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	c.d.mu.Lock()
-	p := s.pipeline
+	p := c.d.pipeline(s)
 	c.d.mu.Unlock()
 	if p == nil {
 		return

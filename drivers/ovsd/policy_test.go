@@ -79,7 +79,7 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 	if err := second.Realised(ctx, local.ID); err != nil {
 		t.Fatal(err)
 	}
-	sw := second.sides[ofnet.VXLAN].sw
+	sw := second.bridges[ofnet.VXLAN].sw
 	st := sw.Status()
 	if st.Sent != 0 {
 		t.Errorf("%d changes sent by a driver that found everything in place", st.Sent)
@@ -116,8 +116,8 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 	if tracked() != 0 {
 		t.Error("connections are tracked without rules")
 	}
-	if st := sw.Status(); st.Pending != 0 || len(second.ruleSets) != 0 {
-		t.Errorf("status %+v, rule sets %v", st, second.ruleSets)
+	if st := sw.Status(); st.Pending != 0 || len(second.compiler.Rules) != 0 {
+		t.Errorf("status %+v, rules %v", st, second.compiler.Rules)
 	}
 	if err := second.Detach(ctx, local.ID); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
+
 	"github.com/contiv/netplugin/ovsdb"
 )
 
@@ -35,6 +37,8 @@ type numbers struct {
 	last     int
 }
 
+func newNumbers() numbers { return numbers{reserved: map[int]bool{}} }
+
 // reserve picks the next number, after the last one picked, that nothing uses. A
 // number comes back late, so that what remembers the old port does not meet the new one.
 func (n *numbers) reserve(used func(number int) bool) (number int, release func()) {
@@ -60,7 +64,7 @@ func (d *Driver) reserveNumber() (int, func()) {
 	d.db.View(func(v ovsdb.View) {
 		v.Each("Interface", func(_ ovsdb.UUID, row ovsdb.Row) { used[row.String("name")] = true })
 	})
-	return d.numbers.reserve(func(n int) bool { return used[portName(n)] || linkExists(portName(n)) })
+	return d.numbers.reserve(func(n int) bool { return used[portName(n)] || veth.Exists(portName(n)) })
 }
 
 // bridgePort is a port with one interface.

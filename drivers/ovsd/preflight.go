@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
 	"github.com/contiv/netplugin/ovsdb"
 )
 
@@ -33,7 +34,7 @@ func Preflight(ctx context.Context, cfg Config) []Finding {
 	out = append(out, checkUDPPort(int(cfg.VXLANPort)))
 	for _, name := range cfg.Uplinks {
 		f := Finding{true, "uplink " + name, "can be given to the VLAN bridge"}
-		if linkExists(name) && cfg.Takeover {
+		if veth.Exists(name) && cfg.Takeover {
 			f.Detail = "can be taken over, with the host's addresses on it"
 		} else if err := checkUplink(name, cfg); err != nil {
 			f.OK, f.Detail = false, err.Error()

@@ -15,7 +15,7 @@ const lookAgain = 100 * time.Millisecond
 // Flushed implements drivers.Driver.
 func (d *Driver) Flushed(ctx context.Context) error {
 	for {
-		for _, s := range d.sides {
+		for _, s := range d.bridges {
 			if s.sw.Flushed(ctx) != nil {
 				break
 			}
@@ -39,9 +39,9 @@ func (d *Driver) Flushed(ctx context.Context) error {
 // Notes tell what has happened to the switch since the agent started that should not.
 func (d *Driver) Notes() map[string]string {
 	notes := map[string]string{}
-	for _, s := range d.sides {
+	for _, s := range d.bridges {
 		if st := s.sw.Status(); st.Restarts > 0 {
-			notes[s.bridge] = fmt.Sprintf("ovs-vswitchd has ended and come back without flows %d times, last at %s; its log says why",
+			notes[s.name] = fmt.Sprintf("ovs-vswitchd has ended and come back without flows %d times, last at %s; its log says why",
 				st.Restarts, st.RestartedAt.UTC().Format(time.RFC3339))
 		}
 	}
@@ -51,7 +51,7 @@ func (d *Driver) Notes() map[string]string {
 // Summary implements drivers.Driver.
 func (d *Driver) Summary() drivers.Summary {
 	var sum drivers.Summary
-	for _, s := range d.sides {
+	for _, s := range d.bridges {
 		status := s.sw.Status()
 		sum.Flows += status.Desired
 		sum.Digest += status.Digest

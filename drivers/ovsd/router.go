@@ -6,9 +6,12 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/drivers/ovsd/compiler"
+	"github.com/contiv/netplugin/drivers/ovsd/nexthop"
+
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/bgp"
 	"github.com/contiv/netplugin/utils/delta"
@@ -21,11 +24,12 @@ const routerPort = "inb01"
 
 // router keeps the host's place among the routers beyond its uplinks: the port, the
 // BGP speaker on it, and the flows of what the speaker learns. One goroutine,
-// keepRouter, does all the work; the driver's lock guards what others write.
+// keepRouter, does all the work.
 type router struct {
 	speaker *bgp.Speaker
 	kick    chan struct{}
 
+	mu     sync.Mutex
 	wanted *bgp.Config // declared; nil for none
 	err    error       // why it is not as wanted
 	told   string      // the last error that was logged
@@ -60,18 +64,37 @@ func (r *router) wake() {
 	}
 }
 
-func (d *Driver) setSpeaker(c *bgp.Config) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.router.wanted = c
-	d.router.wake()
+func (r *router) setSpeaker(c *bgp.Config) {
+	r.mu.Lock()
+	r.wanted = c
+	r.mu.Unlock()
+	r.wake()
+}
+
+func (r *router) speakerWanted() *bgp.Config {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.wanted
+}
+
+// note keeps why BGP is not as wanted, and reports whether that is news.
+func (r *router) note(err error) (news bool) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	news = r.told != text
+	r.err, r.told = err, text
+	return news
 }
 
 // InspectBGP describes the BGP speaker. Unavailable: there is none, or not yet.
 func (d *Driver) InspectBGP(ctx context.Context) (bgp.State, error) {
-	d.mu.Lock()
+	d.router.mu.Lock()
 	err := d.router.err
-	d.mu.Unlock()
+	d.router.mu.Unlock()
 	if err != nil {
 		return bgp.State{}, err
 	}
@@ -86,7 +109,7 @@ const (
 
 // keepRouter makes a pass whenever something may have changed.
 func (d *Driver) keepRouter(ctx context.Context) error {
-	links, err := watchLink(ctx, routerPort)
+	links, err := nexthop.Watch(ctx, routerPort)
 	if err != nil {
 		return err
 	}
@@ -98,7 +121,9 @@ func (d *Driver) keepRouter(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		d.noteRouter(err)
+		if d.router.note(err) && err != nil {
+			d.cfg.Log.WithError(err).Warn("cannot bring BGP to its configuration; retrying in 1s")
+		}
 		ask = false
 		var again <-chan time.Time
 		if open || err != nil {
@@ -117,40 +142,26 @@ func (d *Driver) keepRouter(ctx context.Context) error {
 	}
 }
 
-func (d *Driver) noteRouter(err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	d.mu.Lock()
-	d.router.err = err
-	said := d.router.told == text
-	d.router.told = text
-	d.mu.Unlock()
-	if err != nil && !said {
-		d.cfg.Log.WithError(err).Warn("BGP is not as wanted; retrying")
-	}
-}
-
-// routerWish is what a pass works on.
-type routerWish struct {
+// routerInput is what a pass works on.
+type routerInput struct {
 	config   *bgp.Config
-	complete bool
+	synced   bool
 	pipeline *ofnet.Pipeline
 	addrs    []netip.Addr // of the containers here
 }
 
-func (d *Driver) routerWish() (w routerWish, err error) {
+func (d *Driver) routerInput() (w routerInput, err error) {
+	config := d.router.speakerWanted()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w = routerWish{config: d.router.wanted, complete: d.complete, pipeline: d.sides[ofnet.VLAN].pipeline}
+	w = routerInput{config: config, synced: d.compiler.Synced, pipeline: d.pipeline(d.bridges[ofnet.VLAN])}
 	if w.config == nil || w.pipeline == nil {
 		w.config = nil
 		return w, nil
 	}
 	switch {
-	case d.global.FwdMode != "routing":
-		err = errs.New(errs.Invalid, "BGP needs forwarding mode routing, it is %q", d.global.FwdMode)
+	case d.compiler.Global.FwdMode != "routing":
+		err = errs.New(errs.Invalid, "BGP needs forwarding mode routing, it is %q", d.compiler.Global.FwdMode)
 	case len(d.cfg.Uplinks) == 0:
 		err = errs.New(errs.Invalid, "Unable to start protocol server without uplink: start netplugin with --vlan-uplinks")
 	default:
@@ -160,30 +171,21 @@ func (d *Driver) routerWish() (w routerWish, err error) {
 		w.config = nil
 		return w, err
 	}
-	for id, e := range d.endpoints {
-		if e.Local && e.Network.Encap == ofnet.VLAN && d.ports[id] != 0 {
-			w.addrs = append(w.addrs, announced(e)...)
+	for id, e := range d.compiler.Endpoints {
+		if e.Local && e.Network.Encap == ofnet.VLAN && d.compiler.Ports[id].OpenFlow != 0 {
+			w.addrs = append(w.addrs, compiler.AddrsOf(e)...)
 		}
 	}
 	return w, nil
 }
 
-func announced(e drivers.Endpoint) (addrs []netip.Addr) {
-	for _, a := range []netip.Addr{e.IPv4, e.IPv6} {
-		if a.IsValid() {
-			addrs = append(addrs, a)
-		}
-	}
-	return addrs
-}
-
 // routerPass brings port, speaker and flows to what is wanted. open reports that a next
 // hop is unknown yet; ask lets it ask the link.
 func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error) {
-	w, err := d.routerWish()
-	side := d.sides[ofnet.VLAN]
+	w, err := d.routerInput()
+	side := d.bridges[ofnet.VLAN]
 	if w.config == nil {
-		if !w.complete {
+		if !w.synced {
 			return false, err // it may be declared still
 		}
 		_ = d.router.speaker.Configure(nil) // nothing to refuse
@@ -207,7 +209,7 @@ func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error
 	}}
 	settled := d.router.speaker.Settled()
 	routes := d.router.speaker.Routes()
-	macs, err := neighbourMACs(link)
+	macs, err := nexthop.MACs(link)
 	if err != nil {
 		return false, err
 	}
@@ -216,17 +218,17 @@ func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error
 			routes = append(routes[:len(routes):len(routes)], bgp.Route{Prefix: netip.PrefixFrom(n.Addr, n.Addr.BitLen()), Hops: []netip.Addr{n.Addr}})
 		}
 	}
-	ways, unknown := routeFlows(w.pipeline, routes, macs)
-	maps.Copy(flows, ways)
+	next, unknown := routeFlows(w.pipeline, routes, macs)
+	maps.Copy(flows, next)
 	for a := range unknown {
-		solicit(link, a)
+		nexthop.Solicit(link, a)
 	}
 	if ask {
 		askFor(link, routes, w.config.Neighbors)
 	}
 	d.setRouterFlows(flows)
 	d.router.active, d.router.leaving = true, time.Time{}
-	if w.complete {
+	if w.synced {
 		d.router.speaker.Announce(w.addrs)
 		if err := d.router.speaker.Configure(w.config); err != nil {
 			return false, err
@@ -327,7 +329,7 @@ func (r *router) leave() bool {
 
 // setRouterFlows gives the switch the difference to what it was given last.
 func (d *Driver) setRouterFlows(want map[string]routerFlows) {
-	sw := d.sides[ofnet.VLAN].sw
+	sw := d.bridges[ofnet.VLAN].sw
 	d.router.flows.ReplaceDesired(want)
 	for c := range d.router.flows.Pending() {
 		if c.Op == delta.Remove {
@@ -367,6 +369,6 @@ func askFor(link int, routes []bgp.Route, neighbors []bgp.Neighbor) {
 		}
 	}
 	for a := range all {
-		solicit(link, a)
+		nexthop.Solicit(link, a)
 	}
 }

@@ -261,8 +261,10 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		if err != nil || len(counts) != 0 {
 			t.Errorf("counts of a service that is gone: %+v, %v", counts, err)
 		}
-		if len(d.services.realised) != 0 || len(d.services.seats) != 0 || len(d.services.taken) != 0 {
-			t.Errorf("left: %+v", d.services)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if left := d.compiler.Frontends(); len(left) != 0 {
+			t.Errorf("left: %+v", left)
 		}
 	})
 }

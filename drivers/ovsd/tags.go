@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
 )
@@ -12,64 +11,11 @@ import (
 // Where the fabric knows groups by VLANs (ACI), an endpoint's port is in the VLAN of its
 // group instead of its network's, and what comes in by that VLAN is of the network.
 
-// groupVLANs are the VLANs of groups with endpoints here: who is in them, and where.
-// The driver's lock guards it.
-type groupVLANs struct {
-	of      map[string]uint16          // by endpoint id
-	members map[uint16]map[string]bool // endpoint ids
-}
-
-func newGroupVLANs() groupVLANs {
-	return groupVLANs{of: map[string]uint16{}, members: map[uint16]map[string]bool{}}
-}
-
-// put notes the VLAN of an endpoint's group, 0 for none, and returns the VLAN that
-// nobody is in any more because of that, if there is one.
-func (g *groupVLANs) put(id string, tag uint16) (left uint16) {
-	old := g.of[id]
-	if old == tag {
-		return 0
-	}
-	if old != 0 {
-		delete(g.of, id)
-		if delete(g.members[old], id); len(g.members[old]) == 0 {
-			delete(g.members, old)
-			left = old
-		}
-	}
-	if tag != 0 {
-		g.of[id] = tag
-		if g.members[tag] == nil {
-			g.members[tag] = map[string]bool{}
-		}
-		g.members[tag][id] = true
-	}
-	return left
-}
-
-func groupVLANOwner(tag uint16) string { return fmt.Sprint("vlan/", tag) }
-
-// refreshGroupVLAN renews what leads from a group's VLAN to the network. here says that
-// the endpoint has a port. The caller holds mu.
-func (d *Driver) refreshGroupVLAN(e drivers.Endpoint, here bool) {
-	s := d.sides[ofnet.VLAN]
-	tag := uint16(0)
-	if here && e.Local && e.Network.Encap == ofnet.VLAN {
-		tag = e.Tag
-	}
-	if left := d.groupTags.put(e.ID, tag); left != 0 {
-		s.sw.Remove(groupVLANOwner(left))
-	}
-	if tag != 0 && s.pipeline != nil {
-		s.sw.Set(groupVLANOwner(tag), s.pipeline.Program(ofnet.GroupVLAN{Network: d.asNetwork(e.Network), Tag: tag}))
-	}
-}
-
 // accessTag is the VLAN that an endpoint's port is to be in, given its network's.
 func (d *Driver) accessTag(endpoint string, network uint16) uint16 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if e, ok := d.endpoints[endpoint]; ok && e.Network.Encap == ofnet.VLAN {
+	if e, ok := d.compiler.Endpoints[endpoint]; ok && e.Network.Encap == ofnet.VLAN {
 		return e.VLAN()
 	}
 	return network
@@ -78,9 +24,9 @@ func (d *Driver) accessTag(endpoint string, network uint16) uint16 {
 // mistagged lists the ports of endpoints that are in another VLAN than they should.
 func (d *Driver) mistagged() map[ovsdb.UUID]uint16 {
 	d.mu.Lock()
-	wanted := make(map[string]uint16, len(d.ports))
-	for id := range d.ports {
-		if e, ok := d.endpoints[id]; ok && e.Local && e.Network.Encap == ofnet.VLAN {
+	wanted := make(map[string]uint16, len(d.compiler.Ports))
+	for id := range d.compiler.Ports {
+		if e, ok := d.compiler.Endpoints[id]; ok && e.Local && e.Network.Encap == ofnet.VLAN {
 			wanted[id] = e.VLAN()
 		}
 	}

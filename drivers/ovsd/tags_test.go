@@ -38,7 +38,7 @@ func TestInsideGroupVLAN(t *testing.T) {
 		t.Fatal(err)
 	}
 	leads := func(tag string) bool {
-		for _, f := range d.sides[ofnet.VLAN].sw.Flows() {
+		for _, f := range d.bridges[ofnet.VLAN].sw.Flows() {
 			if strings.Contains(f.String(), "dl_vlan="+tag+" ") {
 				return true
 			}
@@ -83,6 +83,9 @@ func TestInsideGroupVLAN(t *testing.T) {
 	port = again
 	expect("attached with a known group", 201, true)
 	d.Delete(drivers.KindEndpoint, e.ID)
+	if err := d.drained(ctx); err != nil {
+		t.Fatal(err)
+	}
 	if leads("201") {
 		t.Error("the group's VLAN leads to the network although the endpoint is gone")
 	}

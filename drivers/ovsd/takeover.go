@@ -8,9 +8,13 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/contiv/netplugin/drivers/ovsd/nexthop"
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
+
 	"github.com/vishvananda/netlink"
 
 	"github.com/contiv/netplugin/drivers/hostnet"
@@ -42,23 +46,43 @@ const (
 // uplinkEndpoints are the marks of uplink ports by their bridges.
 var uplinkEndpoints = map[string]string{VLANBridge: uplinkEndpoint, UplinkBridge: takenEndpoint}
 
-// belongings are what interfaces had, by their names.
-type belongings map[string]hostnet.LinkConfig
+// takeover is what uplinks had that are taken over.
+type takeover struct {
+	mu  sync.Mutex
+	had linkConfigs
+}
+
+func (t *takeover) hold(had linkConfigs) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.had = had
+}
+
+func (t *takeover) held() linkConfigs {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.had
+}
+
+func (t *takeover) holds() bool { return len(t.held()) > 0 }
+
+// linkConfigs are what interfaces had, by their names.
+type linkConfigs map[string]hostnet.LinkConfig
 
 // taken reads what was noted; false: no uplink is taken over.
-func taken(v ovsdb.View) (belongings, bool, error) {
+func taken(v ovsdb.View) (linkConfigs, bool, error) {
 	_, row, ok := v.Find("Bridge", "name", UplinkBridge)
 	if !ok {
 		return nil, false, nil
 	}
-	var b belongings
+	var b linkConfigs
 	if err := json.Unmarshal([]byte(row.Map("external_ids")[takenKey]), &b); err != nil {
 		return nil, true, fmt.Errorf("bridge %s: what its interfaces had is not legible: %w", UplinkBridge, err)
 	}
 	return b, true, nil
 }
 
-func (d *Driver) taken() (b belongings, ok bool, err error) {
+func (d *Driver) taken() (b linkConfigs, ok bool, err error) {
 	d.db.View(func(v ovsdb.View) { b, ok, err = taken(v) })
 	return b, ok, err
 }
@@ -71,7 +95,7 @@ func (d *Driver) ensureTakeover(ctx context.Context, uplinks []string) (bool, er
 		return false, err
 	}
 	if !exists { // perhaps somebody has removed the bridge
-		noted = d.held
+		noted = d.takeover.held()
 	}
 	wanted := d.cfg.Takeover && len(uplinks) > 0
 	for name := range noted {
@@ -90,7 +114,7 @@ func (d *Driver) ensureTakeover(ctx context.Context, uplinks []string) (bool, er
 	if err := d.db.Wait(ctx, func(v ovsdb.View) bool {
 		_, row, _ := v.Find("Interface", "name", UplinkBridge)
 		_, numbered := row.Int("ofport")
-		return numbered && linkExists(UplinkBridge)
+		return numbered && veth.Exists(UplinkBridge)
 	}); err != nil {
 		return false, fmt.Errorf("wait for the port %s: %w", UplinkBridge, err)
 	}
@@ -105,10 +129,10 @@ func (d *Driver) ensureTakeover(ctx context.Context, uplinks []string) (bool, er
 
 // noteTakeover makes the bridge with the note of what its interfaces have, or adds to the
 // note what they have been given since, by whoever configures the host's network.
-func (d *Driver) noteTakeover(ctx context.Context, uplinks []string, noted belongings, exists bool) error {
+func (d *Driver) noteTakeover(ctx context.Context, uplinks []string, noted linkConfigs, exists bool) error {
 	now := maps.Clone(noted)
 	if now == nil {
-		now = belongings{}
+		now = linkConfigs{}
 	}
 	for _, name := range uplinks {
 		link, err := netlinksafe.LinkByName(name)
@@ -131,7 +155,7 @@ func (d *Driver) noteTakeover(ctx context.Context, uplinks []string, noted belon
 	if err != nil {
 		return err
 	}
-	d.held = now
+	d.takeover.hold(now)
 	if exists {
 		id, row, _ := d.find("Bridge", "name", UplinkBridge)
 		if row.Map("external_ids")[takenKey] == string(text) {
@@ -213,7 +237,7 @@ func (d *Driver) keepTakeover(ctx context.Context) error {
 	if !d.cfg.Takeover {
 		return nil
 	}
-	links, err := watchLink(ctx, UplinkBridge)
+	links, err := nexthop.Watch(ctx, UplinkBridge)
 	if err != nil {
 		return err
 	}
@@ -233,7 +257,7 @@ func (d *Driver) keepTakeover(ctx context.Context) error {
 }
 
 // endTakeover gives back what was taken over and removes the bridge.
-func (d *Driver) endTakeover(ctx context.Context, noted belongings) error {
+func (d *Driver) endTakeover(ctx context.Context, noted linkConfigs) error {
 	if err := noted.giveBack(); err != nil {
 		return err
 	}
@@ -241,14 +265,20 @@ func (d *Driver) endTakeover(ctx context.Context, noted belongings) error {
 	if _, err := d.db.Transact(ctx, ovsdb.Mutate("Open_vSwitch", nil, ovsdb.DeleteFrom("bridges", ovsdb.Set{id}))); err != nil {
 		return fmt.Errorf("remove bridge %s: %w", UplinkBridge, err)
 	}
-	d.held = nil
+	if err := d.db.Wait(ctx, func(v ovsdb.View) bool { // or keepTakeover would find it, and take over again
+		_, _, exists := v.Find("Bridge", "name", UplinkBridge)
+		return !exists
+	}); err != nil {
+		return fmt.Errorf("wait for the removal of bridge %s: %w", UplinkBridge, err)
+	}
+	d.takeover.hold(nil)
 	d.cfg.Log.WithField("interfaces", slices.Sorted(maps.Keys(noted))).Info("the uplinks have the host's addresses again")
 	return nil
 }
 
 // giveBack moves everything from the bridge's local port to where it was. An interface
 // that is gone gets nothing.
-func (b belongings) giveBack() error {
+func (b linkConfigs) giveBack() error {
 	local, err := netlinksafe.LinkByName(UplinkBridge)
 	var missing netlink.LinkNotFoundError
 	if err != nil && !errors.As(err, &missing) {
@@ -274,7 +304,7 @@ func (b belongings) giveBack() error {
 }
 
 // describe says, for a person, what was noted.
-func (b belongings) describe() []string {
+func (b linkConfigs) describe() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(b)) {
 		out = append(out, strconv.Itoa(len(b[name].Addrs))+" addresses and "+strconv.Itoa(len(b[name].Routes))+" routes from "+UplinkBridge+", which are those of "+name+" again")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/hostnet"
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/test/eventually"
 )
@@ -84,7 +85,7 @@ func TestInsideTakeover(t *testing.T) {
 			_, row, _ := d.find("Port", "name", patchToVLAN)
 			_, far, _ := d.find("Port", "name", patchToUplink)
 			return slices.Equal(row.Ints("trunks"), []int64{100}) && slices.Equal(far.Ints("trunks"), []int64{100}) &&
-				slices.Equal(d.uplinks, []ofnet.Uplink{{Name: patchToUplink, Port: firstUplinkOFPort}})
+				slices.Equal(d.uplinks(), []ofnet.Uplink{{Name: patchToUplink, Port: firstUplinkOFPort}})
 		})
 		end()
 	}
@@ -103,5 +104,5 @@ func TestInsideTakeover(t *testing.T) {
 	if diff := cmp.Diff(before, has("up1"), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 		t.Errorf("what the link has that is no uplink any more: (-want +got)\n%s", diff)
 	}
-	eventually.True(t, "the driver gets there", func() bool { return !linkExists(UplinkBridge) })
+	eventually.True(t, "the driver gets there", func() bool { return !veth.Exists(UplinkBridge) })
 }

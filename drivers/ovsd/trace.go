@@ -37,7 +37,7 @@ func (d *Driver) Trace(ctx context.Context, req traceapi.HopRequest) (*traceapi.
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
-	dir := filepath.Dir(strings.TrimPrefix(d.cfg.mgmtTarget(t.side.bridge), "unix:"))
+	dir := filepath.Dir(strings.TrimPrefix(d.cfg.mgmtTarget(t.bridge.name), "unix:"))
 	socket, err := appctl.Find(ctx, dir, "ovs-vswitchd")
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
@@ -50,16 +50,16 @@ func (d *Driver) Trace(ctx context.Context, req traceapi.HopRequest) (*traceapi.
 	for range rounds {
 		args = append(args, "--ct-next", state)
 	}
-	text, err := appctl.Call(ctx, socket, "ofproto/trace", append(args, t.side.bridge, t.flow())...)
+	text, err := appctl.Call(ctx, socket, "ofproto/trace", append(args, t.bridge.name, t.flow())...)
 	if err != nil {
 		return nil, err
 	}
-	return d.tell(t, ovstrace.Parse(t.side.bridge, text)), nil
+	return d.explain(t, ovstrace.Parse(t.bridge.name, text)), nil
 }
 
 // tracing is a packet that is to be traced, with where it comes from.
 type tracing struct {
-	side   *side
+	bridge *bridge
 	req    traceapi.HopRequest
 	packet traceapi.Packet
 	port   uint32
@@ -83,10 +83,10 @@ func (d *Driver) prepareTrace(req traceapi.HopRequest) (*tracing, error) {
 	if err := d.placeTrace(t); err != nil {
 		return nil, err
 	}
-	if t.side.pipeline == nil {
-		return nil, errs.New(errs.Unavailable, "bridge %s has no forwarding mode yet; is a netmaster running?", t.side.bridge)
+	if d.pipeline(t.bridge) == nil {
+		return nil, errs.New(errs.Unavailable, "bridge %s has no forwarding mode yet; is a netmaster running?", t.bridge.name)
 	}
-	t.routed, t.tables = d.global.FwdMode == "routing", t.side.pipeline.Tables()
+	t.routed, t.tables = d.compiler.Global.FwdMode == "routing", d.pipeline(t.bridge).Tables()
 	if t.packet.EthDst == "" {
 		t.packet.EthDst = d.nextMAC(t).String()
 	}
@@ -104,18 +104,18 @@ func (d *Driver) placeTrace(t *tracing) error {
 	req := t.req
 	switch {
 	case req.Endpoint != "":
-		e, known := d.endpoints[req.Endpoint]
-		port := d.ports[req.Endpoint]
+		e, known := d.compiler.Endpoints[req.Endpoint]
+		port := d.compiler.Ports[req.Endpoint].OpenFlow
 		if !known {
 			return errs.New(errs.NotFound, "endpoint %s is not known on host %s", req.Endpoint, d.cfg.HostLabel)
 		}
 		if port == 0 {
 			return errs.New(errs.NotFound, "endpoint %s has no port on host %s", req.Endpoint, d.cfg.HostLabel)
 		}
-		t.side, t.port, t.from = d.sides[e.Network.Encap], port, "endpoint "+req.Endpoint
+		t.bridge, t.port, t.from = d.bridges[e.Network.Encap], port, "endpoint "+req.Endpoint
 		t.packet.EthSrc = cmp.Or(t.packet.EthSrc, e.MAC.String())
 	case req.VNI != 0:
-		t.side, t.port, t.from = d.sides[ofnet.VXLAN], tunnelOFPort, "the tunnel from "+req.VTEP.String()
+		t.bridge, t.port, t.from = d.bridges[ofnet.VXLAN], tunnelOFPort, "the tunnel from "+req.VTEP.String()
 		if !req.VTEP.IsValid() || req.VTEP.Is4() != d.cfg.VTEP.Is4() {
 			return errs.New(errs.Invalid, "tunnel address %v: expected the family of %v", req.VTEP, d.cfg.VTEP)
 		}
@@ -125,11 +125,11 @@ func (d *Driver) placeTrace(t *tracing) error {
 		}
 		t.own = []string{"tun_id=" + strconv.Itoa(int(req.VNI)), src + "=" + req.VTEP.String(), dst + "=" + d.cfg.VTEP.String()}
 	case req.VLAN != 0:
-		if len(d.uplinks) == 0 {
+		if len(d.uplinks()) == 0 {
 			return errs.New(errs.NotFound, "host %s has no uplink; give netplugin one with --vlan-uplinks", d.cfg.HostLabel)
 		}
-		t.side, t.port = d.sides[ofnet.VLAN], d.uplinks[0].Port
-		t.from = fmt.Sprintf("uplink %s, VLAN %d", d.uplinks[0].Name, req.VLAN)
+		t.bridge, t.port = d.bridges[ofnet.VLAN], d.uplinks()[0].Port
+		t.from = fmt.Sprintf("uplink %s, VLAN %d", d.uplinks()[0].Name, req.VLAN)
 		t.own = []string{"dl_vlan=" + strconv.Itoa(int(req.VLAN)), "dl_vlan_pcp=0"}
 	default:
 		return errs.New(errs.Invalid, "where the packet comes from: expected an endpoint, a VNI or a VLAN")
@@ -146,8 +146,8 @@ func (d *Driver) nextMAC(t *tracing) ofnet.MAC {
 	if t.routed {
 		return ofnet.RouterMAC
 	}
-	n := d.endpoints[t.req.Endpoint].Network
-	for _, s := range d.services.declared {
+	n := d.compiler.Endpoints[t.req.Endpoint].Network
+	for _, s := range d.compiler.Services {
 		if (s.Tenant == "" || s.Tenant == n.Tenant) && slices.Contains(s.VIPs, t.packet.Dst) {
 			if t.packet.Dst.Is4() {
 				return ofnet.ServiceMAC(t.packet.Dst)
@@ -161,7 +161,7 @@ func (d *Driver) nextMAC(t *tracing) ofnet.MAC {
 			next = n.Gateway6
 		}
 	}
-	for _, e := range d.endpoints {
+	for _, e := range d.compiler.Endpoints {
 		if e.Network.ID == n.ID && (e.IPv4 == next || e.IPv6 == next) && next.IsValid() {
 			return e.MAC
 		}
@@ -234,17 +234,17 @@ func (t *tracing) left(fields map[string]string) traceapi.Packet {
 	return p
 }
 
-// tell puts a trace into words.
-func (d *Driver) tell(t *tracing, tr ovstrace.Trace) *traceapi.Hop {
+// explain puts a trace into words.
+func (d *Driver) explain(t *tracing, tr ovstrace.Trace) *traceapi.Hop {
 	hop := &traceapi.Hop{
-		Host: d.cfg.HostLabel, Bridge: t.side.bridge, Mode: t.side.pipeline.Mode().String(), From: t.from, Packet: t.packet,
+		Host: d.cfg.HostLabel, Bridge: t.bridge.name, Mode: d.pipeline(t.bridge).Mode().String(), From: t.from, Packet: t.packet,
 		Steps: make([]traceapi.Step, len(tr.Steps)),
 	}
 	cookies := make([]uint64, len(tr.Steps))
 	for i, s := range tr.Steps {
 		cookies[i] = s.Cookie
 	}
-	owners := t.side.sw.Owners(cookies)
+	owners := t.bridge.sw.Owners(cookies)
 	names := d.portNames()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -291,13 +291,13 @@ func (d *Driver) ends(t *tracing, tr ovstrace.Trace, endpoints map[string]string
 			add(traceapi.End{Kind: traceapi.Answered, Endpoint: id, Words: "sent back to endpoint " + id + " by the switch"})
 		case isEndpoint:
 			add(traceapi.End{Kind: traceapi.Delivered, Endpoint: id, Words: fmt.Sprintf("delivered to endpoint %s, port %s", id, o.Port)})
-		case slices.ContainsFunc(d.uplinks, func(u ofnet.Uplink) bool { return u.Name == o.Port }):
+		case slices.ContainsFunc(d.uplinks(), func(u ofnet.Uplink) bool { return u.Name == o.Port }):
 			words := "sent out of uplink " + o.Port
 			if o.VLAN != 0 {
 				words += fmt.Sprintf(", VLAN %d", o.VLAN)
 			}
 			add(traceapi.End{Kind: traceapi.Uplinked, VLAN: uint16(o.VLAN), Words: words})
-		case o.Port == t.side.dnsPort && o.Port != "":
+		case o.Port == t.bridge.dnsPort && o.Port != "":
 			add(traceapi.End{Kind: traceapi.ToAgent, Words: "given to the name server of the host"})
 		case d.isOurs(o.Port):
 			add(traceapi.End{Kind: traceapi.ToHost, Words: "given to the host itself, port " + o.Port})
@@ -308,8 +308,8 @@ func (d *Driver) ends(t *tracing, tr ovstrace.Trace, endpoints map[string]string
 
 // isOurs reports whether a port that is no endpoint's is of one of our bridges.
 func (d *Driver) isOurs(name string) bool {
-	for _, s := range d.sides {
-		if name == s.bridge {
+	for _, s := range d.bridges {
+		if name == s.name {
 			return true
 		}
 	}

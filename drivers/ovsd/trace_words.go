@@ -74,7 +74,7 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 	kind, object := ownerKind(owner)
 	switch {
 	case kind == "rule":
-		r := d.rules[object]
+		r := d.compiler.Rules[object]
 		out.Object = "rule " + ruleName(r)
 		out.Words = "rule " + ruleName(r) + verdicts[verdictOf(r)]
 		return out

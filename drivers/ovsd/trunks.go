@@ -22,12 +22,12 @@ const untagged = 0
 // for the router, what has no tag. The caller holds mu.
 func (d *Driver) wantedTrunks(v ovsdb.View) map[int64]bool {
 	out := map[int64]bool{}
-	for _, n := range d.networks {
+	for _, n := range d.compiler.Networks {
 		if n.Encap == ofnet.VLAN {
 			out[int64(n.Tag)] = true
 		}
 	}
-	for _, e := range d.endpoints {
+	for _, e := range d.compiler.Endpoints {
 		if e.Local && e.Network.Encap == ofnet.VLAN {
 			out[int64(e.VLAN())] = true
 		}
@@ -41,7 +41,7 @@ func (d *Driver) wantedTrunks(v ovsdb.View) map[int64]bool {
 			out[tag] = true
 		}
 	}
-	if len(out) == 0 || d.global.FwdMode == "routing" {
+	if len(out) == 0 || d.compiler.Global.FwdMode == "routing" {
 		out[untagged] = true
 	}
 	return out
@@ -61,7 +61,7 @@ func (d *Driver) trunkOps(also ...uint16) (ops []ovsdb.Operation) {
 		for _, endpoint := range []string{uplinkEndpoint, patchEndpoint} {
 			for id := range portsOf(v, endpoint) {
 				row, _ := v.Row("Port", id)
-				if change := trunkChange(wanted, row.Ints("trunks"), d.complete); change != nil {
+				if change := trunkChange(wanted, row.Ints("trunks"), d.compiler.Synced); change != nil {
 					ops = append(ops, ovsdb.Update("Port", ovsdb.ByUUID(id), ovsdb.Row{"trunks": change}))
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/contract"
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ovsdb"
 	"github.com/contiv/netplugin/test/eventually"
@@ -54,7 +55,7 @@ func addUplinks(t *testing.T, names ...string) {
 		if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: name + "p"}); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = removeLink(name) })
+		t.Cleanup(func() { _ = veth.Remove(name) })
 		for _, end := range []string{name, name + "p"} {
 			link, err := netlinksafe.LinkByName(end)
 			if err == nil {

@@ -139,8 +139,17 @@ func uplinks(v ovsdb.View) []ofnet.Uplink {
 	for i, u := range out {
 		out[i].Down = u.Down || answered && silent[u.Name] || u.Name == patchToUplink && members == membersDown
 	}
-	slices.SortFunc(out, func(a, b ofnet.Uplink) int { return int(a.Port) - int(b.Port) })
-	return out
+	return byPort(out)
+}
+
+func byPort(uplinks []ofnet.Uplink) []ofnet.Uplink {
+	slices.SortFunc(uplinks, func(a, b ofnet.Uplink) int { return int(a.Port) - int(b.Port) })
+	return uplinks
+}
+
+// uplinks lists those that the programs know, in the order of their ports. The caller holds mu.
+func (d *Driver) uplinks() []ofnet.Uplink {
+	return byPort(slices.Collect(maps.Values(d.compiler.Uplinks)))
 }
 
 // recovered reports whether the way out is back: none of the uplinks was up, and now one

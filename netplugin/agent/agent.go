@@ -32,9 +32,6 @@ type Config struct {
 	FwdMode   string // what the agent was started with; must agree with the global settings
 	Store     objdb.Store
 	Driver    Driver
-	// OnHosts, if set, is told the hosts there are by label, this one among them. It must
-	// not call the agent.
-	OnHosts func(map[string]Host)
 	// Addresses, if set, lists the addresses of this host.
 	Addresses func() []netip.Addr
 	// OnBatch, if set, is given everything of the state prefix, before the driver is told
@@ -62,8 +59,6 @@ type Agent struct {
 	byHost    map[string]map[string]struct{} // endpoint ids by homing host
 	byGroup   map[string]map[string]struct{} // endpoint ids by group id
 	hosts     map[string]netip.Addr          // VTEP by host label
-	addresses map[string][]netip.Addr        // of hosts, by label
-	hostsNew  bool                           // OnHosts is to be told
 	links     map[string]netip.Prefix        // subnet of the routers, by host label of each BGP speaker
 	groups    map[string]state.EndpointGroup
 	rules     map[string]struct{} // ids of those declared
@@ -88,7 +83,7 @@ func New(cfg Config) *Agent {
 	a := &Agent{
 		cfg: cfg, networks: map[string]drivers.Network{}, records: map[string]state.Network{}, endpoints: map[string]state.Endpoint{},
 		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{}, byGroup: map[string]map[string]struct{}{},
-		hosts: map[string]netip.Addr{}, addresses: map[string][]netip.Addr{}, links: map[string]netip.Prefix{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(),
+		hosts: map[string]netip.Addr{}, links: map[string]netip.Prefix{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(),
 		hostKick: make(chan struct{}, 1), metrics: newMetrics(),
 	}
 	a.oper = newOperWriter(cfg, a.operRecords)
@@ -255,25 +250,6 @@ func (a *Agent) operRecords() (map[string]state.OperEndpoint, bool) {
 		}
 	}
 	return out, true
-}
-
-// Host is another host, or this one, as others see it.
-type Host struct {
-	VTEP      netip.Addr
-	Addresses []netip.Addr // all that are known
-}
-
-// tellHosts passes the hosts on, if there is news of them. The caller holds mu.
-func (a *Agent) tellHosts() {
-	if !a.hostsNew || a.cfg.OnHosts == nil {
-		return
-	}
-	a.hostsNew = false
-	hosts := make(map[string]Host, len(a.hosts))
-	for label, vtep := range a.hosts {
-		hosts[label] = Host{VTEP: vtep, Addresses: a.addresses[label]}
-	}
-	a.cfg.OnHosts(hosts)
 }
 
 // Progress says how far the agent has followed the store: up to which store revision

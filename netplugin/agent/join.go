@@ -40,7 +40,6 @@ func (a *Agent) apply(batch objdb.Batch) {
 			applyEvent(a, ev, state.BgpRoot, a.setBgp, a.removeBgp)
 		}
 	}
-	a.tellHosts()
 	// Deletions before additions: an address may have moved from one endpoint to another.
 	for _, ev := range batch.Events {
 		if ev.Deleted && strings.HasPrefix(ev.KV.Key, state.EndpointRoot) {
@@ -186,13 +185,11 @@ func (a *Agent) setHost(rec state.Host) {
 		a.compareMTU(rec)
 	}
 	addrs := hostAddresses(rec)
-	if !slices.Equal(a.addresses[rec.ID], addrs) {
-		a.addresses[rec.ID], a.hostsNew = addrs, true
-	}
+	a.cfg.Driver.Apply(drivers.Host{Label: rec.ID, VTEP: vtep, Addresses: addrs})
 	if a.hosts[rec.ID] == vtep {
 		return
 	}
-	a.hosts[rec.ID], a.hostsNew = vtep, true
+	a.hosts[rec.ID] = vtep
 	for id := range a.byHost[rec.ID] {
 		a.declare(id)
 	}
@@ -213,8 +210,7 @@ func hostAddresses(rec state.Host) []netip.Addr {
 // removeHost forgets a host; its endpoints lose their tunnel address.
 func (a *Agent) removeHost(label string) {
 	delete(a.hosts, label)
-	delete(a.addresses, label)
-	a.hostsNew = true
+	a.cfg.Driver.Delete(drivers.KindHost, label)
 	if label == a.cfg.HostLabel {
 		a.kickHost()
 	}

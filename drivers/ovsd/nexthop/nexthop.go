@@ -1,4 +1,7 @@
-package ovsd
+// Package nexthop knows what the kernel knows of the neighbours on a link. The kernel
+// resolves the next hops of routes: it must know the neighbours for the BGP speaker's own
+// sake, asks again when they fall silent, and hears when they move.
+package nexthop
 
 import (
 	"context"
@@ -12,17 +15,14 @@ import (
 	"github.com/contiv/netplugin/utils/netx"
 )
 
-// The kernel resolves the next hops: it must know the neighbours for the speaker's own
-// sake, asks again when they fall silent, and hears when they move.
-
 // validNeighbour are the states in which a neighbour's address may be used (NUD_VALID).
 const validNeighbour = netlink.NUD_PERMANENT | netlink.NUD_NOARP | netlink.NUD_REACHABLE | netlink.NUD_PROBE | netlink.NUD_STALE | netlink.NUD_DELAY
 
-// neighbourMACs lists what a link's neighbours are known as.
-func neighbourMACs(link int) (map[netip.Addr]ofnet.MAC, error) {
+// MACs lists what a link's neighbours are known as.
+func MACs(link int) (map[netip.Addr]ofnet.MAC, error) {
 	list, err := netx.ListSafely(func() ([]netlink.Neigh, error) { return netlink.NeighList(link, netlink.FAMILY_ALL) })
 	if err != nil {
-		return nil, fmt.Errorf("read the neighbours on %s: %w", routerPort, err)
+		return nil, fmt.Errorf("read the neighbours on link %d: %w", link, err)
 	}
 	macs := map[netip.Addr]ofnet.MAC{}
 	for _, n := range list {
@@ -34,8 +34,8 @@ func neighbourMACs(link int) (map[netip.Addr]ofnet.MAC, error) {
 	return macs, nil
 }
 
-// solicit has the kernel resolve a neighbour, or verify one it has not heard of lately.
-func solicit(link int, a netip.Addr) {
+// Solicit has the kernel resolve a neighbour, or verify one it has not heard of lately.
+func Solicit(link int, a netip.Addr) {
 	family := netlink.FAMILY_V4
 	if a.Is6() {
 		family = netlink.FAMILY_V6
@@ -44,9 +44,9 @@ func solicit(link int, a netip.Addr) {
 	_ = netlink.NeighSet(&netlink.Neigh{LinkIndex: link, Family: family, IP: a.AsSlice(), Flags: netlink.NTF_USE})
 }
 
-// watchLink tells when a link of that name, or what is known of its neighbours, may
+// Watch tells when a link of that name, or what is known of its neighbours, may
 // have changed, until ctx ends.
-func watchLink(ctx context.Context, name string) (<-chan struct{}, error) {
+func Watch(ctx context.Context, name string) (<-chan struct{}, error) {
 	changed := make(chan struct{}, 1)
 	wake := func() {
 		select {

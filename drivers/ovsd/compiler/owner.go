@@ -1,18 +1,20 @@
-package ovsd
+package compiler
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
+	"slices"
 )
 
 // defaultTenant is the tenant that exists from the start.
 const defaultTenant = "default"
 
-// directTable knows, for each address of this host's containers, which of them the
-// host means by it. Tenants may use the same addresses: the default tenant goes first,
+// ownerTable knows, for each address of this host's containers, which of them owns it: the
+// one that the host means by it. Tenants may use the same addresses: the default tenant goes first,
 // then the first by name. The others have their private addresses. The driver's lock
 // guards it.
-type directTable struct {
+type ownerTable struct {
 	claims map[netip.Addr]map[string]string // tenant by endpoint id
 	by     map[string]claimant              // by endpoint id
 }
@@ -22,13 +24,13 @@ type claimant struct {
 	addrs  [2]netip.Addr // zero ones are none
 }
 
-func newDirectTable() directTable {
-	return directTable{claims: map[netip.Addr]map[string]string{}, by: map[string]claimant{}}
+func newOwnerTable() ownerTable {
+	return ownerTable{claims: map[netip.Addr]map[string]string{}, by: map[string]claimant{}}
 }
 
 // put says which addresses an endpoint has here, the zero claimant for none, and
-// returns the endpoints that are or are not meant any more because of it.
-func (t directTable) put(id string, now claimant) (changed []string) {
+// returns the endpoints that own an address, or own it no more, because of it.
+func (t ownerTable) put(id string, now claimant) (changed []string) {
 	before := t.by[id]
 	if before == now {
 		return nil
@@ -66,8 +68,8 @@ func (t directTable) put(id string, now claimant) (changed []string) {
 	return changed
 }
 
-// winner is the endpoint that the host means by an address, or "".
-func (t directTable) winner(a netip.Addr) string {
+// winner is the endpoint that owns an address, or "".
+func (t ownerTable) winner(a netip.Addr) string {
 	best, tenant := "", ""
 	for id, of := range t.claims[a] {
 		if best == "" || before(of, id, tenant, best) {
@@ -77,8 +79,8 @@ func (t directTable) winner(a netip.Addr) string {
 	return best
 }
 
-// winners lists, for each address, the endpoint the host means by it.
-func (t directTable) winners() map[netip.Addr]string {
+// winners lists, for each address, the endpoint that owns it.
+func (t ownerTable) winners() map[netip.Addr]string {
 	out := make(map[netip.Addr]string, len(t.claims))
 	for a := range t.claims {
 		out[a] = t.winner(a)
@@ -96,4 +98,14 @@ func before(tenant1, id1, tenant2, id2 string) bool {
 	return cmp.Or(cmp.Compare(rank(tenant1), rank(tenant2)), cmp.Compare(tenant1, tenant2), cmp.Compare(id1, id2)) < 0
 }
 
-func (t directTable) is(id string, a netip.Addr) bool { return a.IsValid() && t.winner(a) == id }
+func (t ownerTable) is(id string, a netip.Addr) bool { return a.IsValid() && t.winner(a) == id }
+
+// AddressOwners lists, for each address of this host's containers, the endpoint that the
+// host means by it.
+func (c *Compiler) AddressOwners() map[netip.Addr]string { return c.owners.winners() }
+
+// IsPeer reports whether a tunnel address is another host's.
+func (c *Compiler) IsPeer(addr string) bool { return c.peers[addr] > 0 }
+
+// Peers lists the tunnel addresses of the other hosts.
+func (c *Compiler) Peers() []string { return slices.Collect(maps.Keys(c.peers)) }

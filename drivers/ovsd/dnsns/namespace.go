@@ -1,4 +1,6 @@
-package ovsd
+// Package dnsns keeps the network namespace in which containers' name queries by TCP are
+// answered.
+package dnsns
 
 import (
 	"errors"
@@ -10,6 +12,8 @@ import (
 	"runtime"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/contiv/netplugin/drivers/ovsd/veth"
+
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"go4.org/netipx"
@@ -18,37 +22,37 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// dnsRoom is a network namespace in which every address is local, but for those that
+// Namespace is a network namespace in which every address is local, but for those that
 // stand for containers: these are behind the link of their bridge.
 //
 // It is mounted on a file, so that it outlives the agent: if its links went and came
 // with the agent, the switch would rebuild its ports, which costs others packets.
-type dnsRoom struct {
+type Namespace struct {
 	ns       netns.NsHandle
-	listener net.Listener // port 53 of all addresses
+	Listener net.Listener // port 53 of all addresses
 }
 
-// openDNSRoom enters the namespace that is mounted on a file, or makes one.
-func openDNSRoom(path string) (*dnsRoom, error) {
-	r := &dnsRoom{ns: netns.None()}
+// Open enters the namespace that is mounted on a file, or makes one.
+func Open(path string) (*Namespace, error) {
+	r := &Namespace{ns: netns.None()}
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		err := r.enter(path)
 		if err == nil {
-			err = r.furnish()
+			err = r.configure()
 		}
 		done <- err
 	}()
 	if err := <-done; err != nil {
-		r.close()
+		r.Close()
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *dnsRoom) enter(path string) (err error) {
-	if isNamespace(path) {
+func (r *Namespace) enter(path string) (err error) {
+	if Exists(path) {
 		if r.ns, err = netns.GetFromPath(path); err != nil {
 			return err
 		}
@@ -66,15 +70,15 @@ func (r *dnsRoom) enter(path string) (err error) {
 	return unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), path, "", unix.MS_BIND, "")
 }
 
-// isNamespace reports whether a namespace is mounted on a file.
-func isNamespace(path string) bool {
+// Exists reports whether a namespace is mounted on a file.
+func Exists(path string) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(path, &fs) == nil && fs.Type == unix.NSFS_MAGIC
 }
 
-// removeDNSRoom removes the namespace, and its links with it, if there is one.
-func removeDNSRoom(path string) error {
-	if isNamespace(path) {
+// Remove removes the namespace, and its links with it, if there is one.
+func Remove(path string) error {
+	if Exists(path) {
 		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("unmount %s: %w", path, err)
 		}
@@ -85,8 +89,8 @@ func removeDNSRoom(path string) error {
 	return nil
 }
 
-// has reports whether the room's link to a bridge is there, with the end of that name.
-func (r *dnsRoom) has(encap ofnet.Encap, ovsName string) bool {
+// Has reports whether the namespace's link to a bridge is there, with the end of that name.
+func (r *Namespace) Has(encap ofnet.Encap, ovsName string) bool {
 	outer, err := netlinksafe.LinkByName(ovsName)
 	if err != nil {
 		return false
@@ -100,7 +104,7 @@ func (r *dnsRoom) has(encap ofnet.Encap, ovsName string) bool {
 	}) == nil
 }
 
-func (r *dnsRoom) furnish() error {
+func (r *Namespace) configure() error {
 	lo, err := netlinksafe.LinkByName("lo")
 	if err == nil {
 		err = netlink.LinkSetUp(lo)
@@ -113,7 +117,7 @@ func (r *dnsRoom) furnish() error {
 			return err
 		}
 	}
-	r.listener, err = net.Listen("tcp", ":53")
+	r.Listener, err = net.Listen("tcp", ":53")
 	return err
 }
 
@@ -140,13 +144,13 @@ func addLocalRoute(link netlink.Link, to netip.Prefix, kind int) error {
 	return nil
 }
 
-// join makes the link between the room and a bridge; its end here is named ovsName.
-func (r *dnsRoom) join(encap ofnet.Encap, ovsName string, mtu int) error {
+// Join makes the link between the namespace and a bridge; its end here is named ovsName.
+func (r *Namespace) Join(encap ofnet.Encap, ovsName string, mtu int) error {
 	name := encap.String()
-	if err := r.inside(func() error { return removeLink(name) }); err != nil { // of a port that is gone
+	if err := r.inside(func() error { return veth.Remove(name) }); err != nil { // of a port that is gone
 		return err
 	}
-	if err := makeVeth(ovsName, fmt.Sprintf("/proc/self/fd/%d", int(r.ns)), name, mtu); err != nil {
+	if err := veth.Make(ovsName, fmt.Sprintf("/proc/self/fd/%d", int(r.ns)), name, mtu); err != nil {
 		return err
 	}
 	return r.inside(func() error {
@@ -169,7 +173,7 @@ func (r *dnsRoom) join(encap ofnet.Encap, ovsName string, mtu int) error {
 }
 
 // inside runs f on a thread in the namespace.
-func (r *dnsRoom) inside(f func() error) error {
+func (r *Namespace) inside(f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
@@ -182,10 +186,10 @@ func (r *dnsRoom) inside(f func() error) error {
 	return <-done
 }
 
-// close lets go of the namespace, which stays.
-func (r *dnsRoom) close() {
-	if r.listener != nil {
-		r.listener.Close()
+// Close lets go of the namespace, which stays.
+func (r *Namespace) Close() {
+	if r.Listener != nil {
+		r.Listener.Close()
 	}
 	if r.ns.IsOpen() {
 		r.ns.Close()

@@ -1,4 +1,4 @@
-package ovsd
+package compiler
 
 import (
 	"net/netip"
@@ -26,10 +26,10 @@ func TestPrivateAddresses(t *testing.T) {
 	}
 }
 
-func TestDirect(t *testing.T) {
+func TestAddressOwners(t *testing.T) {
 	a := netip.MustParseAddr("20.1.1.1")
 	claim := func(tenant string) claimant { return claimant{tenant: tenant, addrs: [2]netip.Addr{a}} }
-	d := newDirectTable()
+	d := newOwnerTable()
 	for _, step := range []struct {
 		id, winner string
 		claim      claimant
@@ -50,7 +50,7 @@ func TestDirect(t *testing.T) {
 			t.Errorf("changed by %s (-want +got):\n%s", step.id, diff)
 		}
 		if got := d.winner(a); got != step.winner {
-			t.Errorf("after %s the host means %q, expected %q", step.id, got, step.winner)
+			t.Errorf("after %s %q owns it, expected %q", step.id, got, step.winner)
 		}
 	}
 	if len(d.claims)+len(d.by) != 0 {
@@ -59,10 +59,10 @@ func TestDirect(t *testing.T) {
 }
 
 // The order of events does not matter, and whoever is no longer meant is told.
-func TestDirectProperty(t *testing.T) {
+func TestOwnersInAnyOrder(t *testing.T) {
 	tenants := []string{"default", "blue", "red"}
 	rapid.Check(t, func(t *rapid.T) {
-		d, told := newDirectTable(), map[string][2]bool{}
+		d, told := newOwnerTable(), map[string][2]bool{}
 		now := map[string]claimant{}
 		id := rapid.SampledFrom([]string{"a", "b", "c", "d"})
 		address := rapid.SampledFrom([]netip.Addr{{}, netip.MustParseAddr("20.1.1.1"), netip.MustParseAddr("20.1.1.2")})
@@ -76,7 +76,7 @@ func TestDirectProperty(t *testing.T) {
 				told[y] = [2]bool{d.is(y, netip.MustParseAddr("20.1.1.1")), d.is(y, netip.MustParseAddr("20.1.1.2"))}
 			}
 			now[x] = c
-			again := newDirectTable()
+			again := newOwnerTable()
 			for y, c := range now {
 				again.put(y, c)
 			}

@@ -1,4 +1,4 @@
-package ovsd
+package compiler
 
 import (
 	"net/netip"
@@ -8,9 +8,9 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-func TestFarAddresses(t *testing.T) {
+func TestNodeSNATAddresses(t *testing.T) {
 	a := netip.MustParseAddr
-	for _, c := range []struct {
+	for _, x := range []struct {
 		own       []netip.Addr
 		four, six netip.Addr
 	}{
@@ -19,29 +19,29 @@ func TestFarAddresses(t *testing.T) {
 		{[]netip.Addr{a("2001:db8::1"), a("10.0.0.1")}, a("10.0.0.1"), a("2001:db8::1")},
 		{[]netip.Addr{a("2001:db8::1"), {}}, netip.Addr{}, a("2001:db8::1")},
 	} {
-		if four, six := farAddrs(c.own...); four != c.four || six != c.six {
-			t.Errorf("a host with %v is %s and %s among hosts, expected %s and %s", c.own, four, six, c.four, c.six)
+		if four, six := nodeSNAT(x.own...); four != x.four || six != x.six {
+			t.Errorf("a host with %v is %s and %s among hosts, expected %s and %s", x.own, four, six, x.four, x.six)
 		}
 	}
 }
 
-// Of networks with the same addresses the host means that of the first tenant.
-func TestMeant(t *testing.T) {
+// Of networks with the same addresses, that of the first tenant owns them.
+func TestOwnsSubnets(t *testing.T) {
 	net := func(tenant, name, subnet string) drivers.Network {
 		return drivers.Network{
 			Network: ofnet.Network{ID: name + "." + tenant, Encap: ofnet.VXLAN, Subnet4: netip.MustParsePrefix(subnet)},
 			Tenant:  tenant, Name: name,
 		}
 	}
-	d := &Driver{networks: map[string]drivers.Network{}}
+	c := New(Config{}, Inputs{})
 	for _, n := range []drivers.Network{
 		net("blue", "a", "10.1.0.0/16"), net("default", "b", "10.1.2.0/24"), net("blue", "c", "10.2.0.0/24"), net("red", "d", "10.2.0.0/24"),
 	} {
-		d.networks[n.ID] = n
+		c.Networks[n.ID] = n
 	}
 	for id, want := range map[string]bool{"a.blue": false, "b.default": true, "c.blue": true, "d.red": false} {
-		if got := d.meant(d.networks[id]); got != want {
-			t.Errorf("network %s: meant %v, expected %v", id, got, want)
+		if got := c.OwnsSubnets(c.Networks[id]); got != want {
+			t.Errorf("network %s: owns its subnets: %v, expected %v", id, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package ovsd
+package compiler
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 func TestFloodsFollowEndpoints(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		f, where := newFloods(), map[string]place{}
+		f, where := newLocations(), map[string]location{}
 		seen := map[string]string{} // what a network's flood was when last announced
 		text := func(network string, of func(string) ([]uint32, []netip.Addr)) string {
 			ports, vteps := of(network)
@@ -35,16 +35,16 @@ func TestFloodsFollowEndpoints(t *testing.T) {
 		}
 		for range 200 {
 			id := fmt.Sprint("e", rng.IntN(12))
-			p := place{network: fmt.Sprint("n", rng.IntN(3))}
+			p := location{network: fmt.Sprint("n", rng.IntN(3))}
 			switch rng.IntN(3) {
 			case 0:
-				p = place{}
+				p = location{}
 			case 1:
 				p.port = uint32(rng.IntN(4) + 1)
 			default:
 				p.vtep = netip.AddrFrom4([4]byte{10, 0, 0, byte(rng.IntN(4))})
 			}
-			if delete(where, id); p != (place{}) {
+			if delete(where, id); p != (location{}) {
 				where[id] = p
 			}
 			for _, n := range f.put(id, p) {

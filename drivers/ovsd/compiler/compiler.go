@@ -1,0 +1,228 @@
+package compiler
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// Compiler computes programs anew as their inputs change. It is not safe for concurrent
+// use. Create it with New.
+type Compiler struct {
+	Inputs
+	cfg        Config
+	dependents [numKinds][]dependency // by what they depend on
+
+	// What has to be computed: a pass goes through the kinds in their order.
+	dirty   [numKinds]map[string]struct{}
+	markers [numKinds]func(key string) // add to dirty
+	at      Kind
+	queue   []string // of kind at
+
+	// Counts of inputs.
+	tenants map[string]int            // networks by tenant
+	rules   map[string]*ofnet.RuleSet // by tenant; none is empty
+	infra   map[string]int            // ids of this host's endpoints in infra networks
+	peers   map[string]int            // other hosts by tunnel address
+
+	// Facts, as of when they were computed.
+	pipelines  map[ofnet.Encap]*ofnet.Pipeline
+	settings   map[ofnet.Encap]ofnet.Settings
+	modeErrs   map[ofnet.Encap]error
+	seen       map[string]bool // tenants
+	ruled      map[string]bool // tenants
+	peered     map[string]bool // tunnel addresses
+	owners     ownerTable
+	locations  locations
+	groupTags  groupVLANs
+	subjects   subjects
+	setBridges map[string]encaps
+
+	fingerprints map[string]uint64 // of rule sets
+
+	tenantOfVRF map[uint16]string
+	setNumbers  numbers[string]
+	frontends   numbers[frontendID]
+	services    map[realisedService]ofnet.Service // with the last flows that were wanted
+}
+
+// Output is what one owner wants in each bridge from now on, or the key of a kind of those
+// who are told.
+type Output struct {
+	Kind Kind
+	Key  string
+
+	Owner string // of the programs; empty for those who are told
+	Programs
+	// Before and Now are a service of which connections have to be forgotten.
+	Before, Now *ofnet.Service
+}
+
+// Programs are those of one owner. An empty one is none.
+type Programs struct{ VLAN, VXLAN ofnet.Program }
+
+// In returns the program for a bridge.
+func (p *Programs) In(e ofnet.Encap) *ofnet.Program {
+	if e == ofnet.VLAN {
+		return &p.VLAN
+	}
+	return &p.VXLAN
+}
+
+// New makes a compiler of the inputs that there are; everything has to be computed.
+func New(cfg Config, in Inputs) *Compiler { return newCompiler(cfg, in, dependencies) }
+
+func newCompiler(cfg Config, in Inputs, table []dependency) *Compiler {
+	c := &Compiler{
+		cfg: cfg, tenants: map[string]int{}, rules: map[string]*ofnet.RuleSet{}, infra: map[string]int{}, peers: map[string]int{},
+		pipelines: map[ofnet.Encap]*ofnet.Pipeline{}, settings: map[ofnet.Encap]ofnet.Settings{}, modeErrs: map[ofnet.Encap]error{},
+		seen: map[string]bool{}, ruled: map[string]bool{}, peered: map[string]bool{},
+		owners: newOwnerTable(), locations: newLocations(), groupTags: newGroupVLANs(), subjects: newSubjects(), setBridges: map[string]encaps{}, fingerprints: map[string]uint64{},
+		tenantOfVRF: map[uint16]string{}, setNumbers: newNumbers[string](), frontends: newNumbers[frontendID](), services: map[realisedService]ofnet.Service{},
+	}
+	for k := range c.markers {
+		c.markers[k] = func(key string) {
+			if c.dirty[k] == nil {
+				c.dirty[k] = map[string]struct{}{}
+			}
+			c.dirty[k][key] = struct{}{}
+		}
+	}
+	for _, d := range table {
+		c.dependents[d.from] = append(c.dependents[d.from], d)
+	}
+	c.init()
+	c.load(in)
+	return c
+}
+
+// load declares inputs one by one.
+func (c *Compiler) load(in Inputs) {
+	c.LoadVRFs(in.VRFs)
+	c.Apply(in.Global)
+	if in.Cluster != nil {
+		c.Apply(*in.Cluster)
+	}
+	applyAll(c, in.Networks)
+	applyAll(c, in.Endpoints)
+	applyAll(c, in.Rules)
+	applyAll(c, in.Services)
+	applyAll(c, in.RuleSets)
+	applyAll(c, in.EndpointPolicies)
+	applyAll(c, in.Hosts)
+	c.SetControlPorts(in.ControlPorts)
+	replace(c, Bridge, c.Bridges, in.Bridges)
+	c.SetPorts(in.Ports)
+	c.SetUplinks(in.Uplinks)
+	c.SetTunnel(in.Tunnel)
+	if in.Synced {
+		c.SetSynced()
+	}
+}
+
+func applyAll[T drivers.Object](c *Compiler, rows map[string]T) {
+	for _, o := range rows {
+		c.Apply(o)
+	}
+}
+
+// Compile returns the programs of all owners, by encapsulation of the bridge and owner.
+func Compile(cfg Config, in Inputs) map[ofnet.Encap]map[string]ofnet.Program {
+	all := map[ofnet.Encap]map[string]ofnet.Program{ofnet.VLAN: {}, ofnet.VXLAN: {}}
+	c := New(cfg, in)
+	for done := false; !done; {
+		var out []Output
+		out, done = c.Step(1 << 10)
+		for _, o := range out {
+			for e, programs := range all {
+				if p := *o.In(e); !p.Empty() {
+					programs[o.Owner] = p
+				}
+			}
+		}
+	}
+	return all
+}
+
+// changed marks what follows from a row.
+func (c *Compiler) changed(k Kind, key string) {
+	for _, d := range c.dependents[k] {
+		d.keys(c, key, c.markers[d.to])
+	}
+}
+
+// Dirty reports whether there is something to compute.
+func (c *Compiler) Dirty() bool {
+	return len(c.queue) > 0 || slices.ContainsFunc(c.dirty[:], func(m map[string]struct{}) bool { return len(m) > 0 })
+}
+
+// Step computes up to n rows of a pass, and reports whether the pass is over: then all
+// that was marked before it began has been computed.
+func (c *Compiler) Step(n int) (out []Output, done bool) {
+	for ; n > 0; n-- {
+		for len(c.queue) == 0 {
+			if c.at == numKinds {
+				c.at = 0
+				return out, true
+			}
+			if len(c.dirty[c.at]) == 0 {
+				c.at++
+				continue
+			}
+			c.queue = slices.Sorted(maps.Keys(c.dirty[c.at]))
+			c.dirty[c.at] = nil
+		}
+		key := c.queue[0]
+		c.queue = c.queue[1:]
+		out = c.compute(c.at, key, out)
+		if len(c.queue) == 0 {
+			c.queue = nil
+			c.at++
+		}
+	}
+	return out, false
+}
+
+// compute computes one row. A fact that has changed marks what follows from it.
+func (c *Compiler) compute(k Kind, key string, out []Output) []Output {
+	if fact := facts[k]; fact != nil {
+		for _, other := range fact(c, key) {
+			c.changed(k, other)
+		}
+		if k != Pipeline {
+			return out
+		}
+	}
+	if k == ServiceFlows {
+		return append(out, c.compileService(key)...)
+	}
+	o := Output{Kind: k, Key: key}
+	if p := programs[k]; p.compile != nil {
+		o.Owner, o.Programs = p.owner+key, p.compile(c, key)
+	}
+	return append(out, o)
+}
+
+// everywhere compiles a program for each bridge that has a pipeline.
+func (c *Compiler) everywhere(compile func(ofnet.Encap, *ofnet.Pipeline) ofnet.Program) (out Programs) {
+	for e, p := range c.pipelines {
+		*out.In(e) = compile(e, p)
+	}
+	return out
+}
+
+// in compiles a program for one bridge, if it has a pipeline.
+func (c *Compiler) in(e ofnet.Encap, compile func(*ofnet.Pipeline) ofnet.Program) (out Programs) {
+	if p := c.pipelines[e]; p != nil {
+		*out.In(e) = compile(p)
+	}
+	return out
+}
+
+// Pipeline returns the pipeline of a bridge, or why there is none; nil and nil while the
+// settings are unknown.
+func (c *Compiler) Pipeline(e ofnet.Encap) (*ofnet.Pipeline, error) {
+	return c.pipelines[e], c.modeErrs[e]
+}

@@ -1,0 +1,173 @@
+package compiler
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// text is what all owners want, a line each flow, group and meter.
+func text(all map[ofnet.Encap]map[string]ofnet.Program) []string {
+	var lines []string
+	for e, owners := range all {
+		for owner, p := range owners {
+			for _, f := range p.Flows {
+				lines = append(lines, fmt.Sprintf("%s %s %v", e, owner, f))
+			}
+			for _, g := range p.Groups {
+				lines = append(lines, fmt.Sprintf("%s %s %v", e, owner, g))
+			}
+			for _, m := range p.Meters {
+				lines = append(lines, fmt.Sprintf("%s %s %v", e, owner, m))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// bridges are what a compiler's outputs have come to.
+type bridges map[ofnet.Encap]map[string]ofnet.Program
+
+func (b bridges) take(out []Output) {
+	for _, o := range out {
+		for e, owners := range b {
+			if p := *o.In(e); p.Empty() {
+				delete(owners, o.Owner)
+			} else if o.Owner != "" {
+				owners[o.Owner] = p
+			}
+		}
+	}
+}
+
+// random makes changes, computes now and then, and returns what is different from a fresh
+// Compile of the inputs in the end.
+func random(seed uint64, table []dependency, n int) string {
+	r := changes{rand.New(rand.NewPCG(seed, 27)), newCompiler(testConfig(), Inputs{}, table)}
+	b := bridges{ofnet.VLAN: {}, ofnet.VXLAN: {}}
+	finish := func() {
+		for r.c.Dirty() {
+			out, _ := r.c.Step(1000)
+			b.take(out)
+		}
+	}
+	for e := range b {
+		r.c.SetBridge(e, BridgeState{Round: 1})
+	}
+	if r.IntN(2) == 0 {
+		r.c.SetSynced()
+	}
+	batch := 1 + r.IntN(20)
+	for i := range n {
+		if r.change(); i%batch != 0 {
+			continue
+		}
+		switch r.IntN(4) {
+		case 0:
+			out, _ := r.c.Step(1 + r.IntN(20))
+			b.take(out)
+		case 1:
+			r.relist()
+		default:
+			finish()
+		}
+	}
+	finish()
+	if r.relist(); r.c.Dirty() {
+		return "the same declarations again have something computed"
+	}
+	in := r.c.Inputs
+	return cmp.Diff(text(Compile(r.c.cfg, in)), text(b))
+}
+
+func seeds(n uint64) uint64 {
+	if os.Getenv("CONTIV_LONG") != "" {
+		return 100 * n
+	}
+	return n
+}
+
+// Random changes in random order, one by one and in batches, with everything declared
+// again in between, come to the programs of a fresh compilation.
+func TestIncrementalEqualsFresh(t *testing.T) {
+	for seed := range seeds(200) {
+		if diff := random(seed, dependencies, 150); diff != "" {
+			t.Fatalf("seed %d (-fresh +incremental):\n%s", seed, diff)
+		}
+	}
+}
+
+// The test above finds every row of the table that is missing: so none is, and none is
+// there for nothing. Whom announcements, BGP, the host's plan and ports are told to is not
+// seen in programs.
+func TestEveryDependencyIsNeeded(t *testing.T) {
+	for i, d := range dependencies {
+		if d.to >= Announcement {
+			continue
+		}
+		without := slices.Delete(slices.Clone(dependencies), i, i+1)
+		found := false
+		for seed := uint64(0); seed < 1000 && !found; seed++ {
+			found = random(seed, without, 150) != ""
+		}
+		if !found {
+			t.Errorf("nobody misses the dependency of %s on %s", d.to, d.from)
+		}
+	}
+}
+
+// A dependency leads to a kind that is computed later, so that one pass is enough.
+func TestDependenciesLeadOn(t *testing.T) {
+	for _, d := range dependencies {
+		if d.to <= d.from || d.to < Pipeline {
+			t.Errorf("%s follows from %s, which is computed later", d.to, d.from)
+		}
+	}
+	for k, name := range kindNames {
+		if name == "" {
+			t.Errorf("kind %d has no name", k)
+		}
+	}
+}
+
+// Nothing is kept of what is gone, but for the numbers of tenants.
+func TestNothingIsLeft(t *testing.T) {
+	r := changes{rand.New(rand.NewPCG(1, 27)), New(testConfig(), Inputs{})}
+	finish := func() {
+		for r.c.Dirty() {
+			r.c.Step(1000)
+		}
+	}
+	for range 500 {
+		r.change()
+		finish()
+	}
+	for _, e := range []ofnet.Encap{ofnet.VLAN, ofnet.VXLAN} {
+		r.c.SetBridge(e, BridgeState{Round: 1})
+	}
+	finish()
+	for _, o := range r.objects() {
+		r.c.Delete(o.Key().Kind, o.Key().ID)
+	}
+	r.c.SetPorts(nil)
+	finish()
+	c := r.c
+	for what, n := range map[string]int{
+		"tenants": len(c.tenants), "rules": len(c.rules), "infra": len(c.infra), "peers": len(c.peers), "seen": len(c.seen), "ruled": len(c.ruled),
+		"peered": len(c.peered), "owners": len(c.owners.claims) + len(c.owners.by), "locations": len(c.locations.endpoints) + len(c.locations.networks),
+		"group tags": len(c.groupTags.of) + len(c.groupTags.members), "subjects": len(c.subjects.of) + len(c.subjects.tenants),
+		"rule set bridges": len(c.setBridges), "fingerprints": len(c.fingerprints), "numbers of rule sets": len(c.setNumbers.by) + len(c.setNumbers.taken),
+		"frontends": len(c.frontends.by) + len(c.frontends.taken), "services": len(c.services),
+	} {
+		if n != 0 {
+			t.Errorf("%s: %d are left", what, n)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package compiler
+
+import (
+	"net/netip"
+	"strconv"
+
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// facts compute what several programs follow from, and return the keys for which it has
+// changed. A fact that has not changed ends the matter.
+var facts = [numKinds]func(c *Compiler, key string) []string{
+	Pipeline:       (*Compiler).newPipeline,
+	TenantSeen:     func(c *Compiler, t string) []string { return flip(c.seen, t, c.tenants[t] > 0) },
+	TenantRules:    func(c *Compiler, t string) []string { return flip(c.ruled, t, c.rules[t] != nil) },
+	Peer:           func(c *Compiler, a string) []string { return flip(c.peered, a, c.peers[a] > 0) },
+	AddressOwner:   (*Compiler).claimAddresses,
+	Location:       (*Compiler).locate,
+	GroupTag:       (*Compiler).tagGroup,
+	PolicySubject:  (*Compiler).subject,
+	RuleSetBridges: (*Compiler).bridgesOfRuleSet,
+}
+
+// flip notes whether something holds, and returns its key if that is news.
+func flip(m map[string]bool, key string, now bool) []string {
+	if m[key] == now {
+		return nil
+	}
+	if m[key] = now; !now {
+		delete(m, key)
+	}
+	return []string{key}
+}
+
+// encapOf is the encapsulation of a bridge by its key.
+func encapOf(key string) ofnet.Encap {
+	if key == ofnet.VLAN.String() {
+		return ofnet.VLAN
+	}
+	return ofnet.VXLAN
+}
+
+// newPipeline chooses the pipeline of a bridge.
+func (c *Compiler) newPipeline(key string) []string {
+	e := encapOf(key)
+	bridge, ok := c.Bridges[key]
+	if !ok || c.Global.FwdMode == "" {
+		return nil
+	}
+	now := ofnet.Settings{
+		Encap: e, Routing: c.Global.FwdMode == "routing", ARPFlood: c.Global.ARPMode == "flood",
+		AllowSpoofing: c.cfg.AllowSpoofing, NDByAgent: bridge.NDByAgent, TunnelPort: c.cfg.TunnelPort, HostMAC: ofnet.HostMAC(c.cfg.VTEP), Round: bridge.Round,
+		EndpointPolicies: c.cfg.EndpointPolicies, DNS: c.cfg.DNS, ConnectionRate: c.cfg.ConnectionRate, Host: c.withNodeSNAT(c.HostAccess()),
+	}
+	if c.settings[e] == now {
+		return nil
+	}
+	c.settings[e] = now
+	p, err := ofnet.NewPipeline(now)
+	if c.modeErrs[e] = err; err != nil {
+		delete(c.pipelines, e)
+	} else {
+		c.pipelines[e] = p
+	}
+	return []string{key}
+}
+
+// here reports whether an endpoint is of this host and has a port.
+func (c *Compiler) here(id string) bool { return c.Endpoints[id].Local && c.Ports[id].OpenFlow != 0 }
+
+// claimAddresses notes which addresses of an endpoint the host may mean, and returns the
+// endpoints for which it means others than before.
+func (c *Compiler) claimAddresses(id string) []string {
+	var now claimant
+	if e := c.Endpoints[id]; c.here(id) && !e.Network.Infra {
+		now = claimant{tenant: e.Network.Tenant, addrs: [2]netip.Addr{e.IPv4, e.IPv6}}
+	}
+	return c.owners.put(id, now)
+}
+
+// locate notes where an endpoint is, and returns the networks that are flooded elsewhere.
+func (c *Compiler) locate(id string) []string {
+	e, known := c.Endpoints[id]
+	if !known || !c.reachable(id) {
+		return c.locations.put(id, location{})
+	}
+	return c.locations.put(id, location{network: e.Network.ID, port: c.Ports[id].OpenFlow, vtep: e.VTEP})
+}
+
+// reachable reports whether the switch knows where to send an endpoint's packets.
+func (c *Compiler) reachable(id string) bool {
+	e, port := c.Endpoints[id], c.Ports[id].OpenFlow
+	return e.Local == (port != 0) && (e.Local || e.Network.Encap != ofnet.VXLAN || e.VTEP.IsValid())
+}
+
+// tagGroup notes the VLAN of an endpoint's group, and returns those that somebody is in
+// for the first time, or nobody any more.
+func (c *Compiler) tagGroup(id string) (changed []string) {
+	var tag uint16
+	if e := c.Endpoints[id]; c.here(id) && e.Network.Encap == ofnet.VLAN {
+		tag = e.Tag
+	}
+	for _, t := range c.groupTags.put(id, tag) {
+		changed = append(changed, strconv.Itoa(int(t)))
+	}
+	return changed
+}
+
+// subject notes the tenant under which an endpoint is subject to a policy here, and
+// returns the tenants that have lost or gained one.
+func (c *Compiler) subject(id string) []string {
+	tenant := ""
+	if c.isSubject(id) {
+		tenant = c.Endpoints[id].Network.Tenant
+	}
+	return c.subjects.put(id, tenant)
+}
+
+// encaps is a set of encapsulations, that of unknown endpoints among them.
+type encaps uint8
+
+func (s encaps) has(e ofnet.Encap) bool { return s&(1<<e) != 0 }
+
+// bridgesOfRuleSet notes in which bridges endpoints are subject to a rule set.
+func (c *Compiler) bridgesOfRuleSet(set string) []string {
+	var now encaps
+	for id := range c.usersOf(set) {
+		now |= 1 << c.Endpoints[id].Network.Encap
+	}
+	if c.setBridges[set] == now {
+		return nil
+	}
+	if c.setBridges[set] = now; now == 0 {
+		delete(c.setBridges, set)
+	}
+	return []string{set}
+}

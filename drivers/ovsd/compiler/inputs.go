@@ -1,0 +1,79 @@
+package compiler
+
+import (
+	"net/netip"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// Inputs are everything that programs follow from. Nil maps are empty.
+type Inputs struct {
+	// Declared.
+	Global           drivers.Global
+	Cluster          *drivers.ClusterReach // nil: hosts reach their own containers only
+	Networks         map[string]drivers.Network
+	Endpoints        map[string]drivers.Endpoint
+	Rules            map[string]drivers.Rule
+	Services         map[string]drivers.Service
+	RuleSets         map[string]drivers.PolicyRuleSet
+	EndpointPolicies map[string]drivers.EndpointPolicy // by endpoint id
+	Hosts            map[string]drivers.Host           // by label
+	ControlPorts     []ofnet.PortRange                 // besides those of the configuration
+	Synced           bool                              // the store has declared everything
+
+	// Observed.
+	Bridges map[string]BridgeState // by encapsulation; none before there are bridges
+	Ports   map[string]PortNumber  // by endpoint id; also HostEndpointVXLAN and HostEndpointVLAN
+	Uplinks map[string]ofnet.Uplink
+	Tunnel  bool // the tunnel port has its number
+
+	// VRFs are the numbers of tenants on this host, which are kept for ever: the compiler
+	// adds those that it needs.
+	VRFs map[string]uint16
+}
+
+// BridgeState is what programs follow from a bridge itself.
+type BridgeState struct {
+	Round     uint16 // goes into cookies
+	NDByAgent bool   // the datapath cannot rewrite neighbour discovery
+}
+
+// PortNumber is a port as the switch and its own name number it.
+type PortNumber struct {
+	OpenFlow uint32
+	Name     int // of the endpoint's private addresses; 0 for the host's own ports
+}
+
+// Config is what stays while the process does.
+type Config struct {
+	HostLabel        string
+	VTEP, CtrlIP     netip.Addr
+	ControlPorts     []ofnet.PortRange
+	TunnelPorts      []uint16
+	AllowSpoofing    bool
+	EndpointPolicies bool
+	ConnectionRate   uint32
+	DNS              ofnet.DNSSettings
+	TunnelPort       uint32 // OpenFlow port
+}
+
+func (in *Inputs) init() {
+	fill(&in.Networks)
+	fill(&in.Endpoints)
+	fill(&in.Rules)
+	fill(&in.Services)
+	fill(&in.RuleSets)
+	fill(&in.EndpointPolicies)
+	fill(&in.Hosts)
+	fill(&in.Bridges)
+	fill(&in.Ports)
+	fill(&in.Uplinks)
+	fill(&in.VRFs)
+}
+
+func fill[K comparable, V any](m *map[K]V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+}

@@ -1,0 +1,180 @@
+package compiler
+
+// Kind is a kind of row: something declared or observed, something derived from it, flows
+// that follow from it, or somebody who is told.
+type Kind uint8
+
+// The kinds, in the order in which they are computed: none depends on a later one.
+const (
+	// Inputs.
+	Global Kind = iota
+	Bridge      // by encapsulation
+	Synced
+	Cluster
+	Network
+	Endpoint
+	Port // by endpoint
+	Rule
+	Service
+	RuleSet
+	EndpointPolicy // by endpoint
+	Host           // by label
+	ControlPorts
+	Uplink
+	Tunnel
+
+	// Facts: what several programs follow from, and changes less often than its inputs.
+	Pipeline       // by encapsulation
+	TenantSeen     // by tenant: whether there are networks of it
+	TenantRules    // by tenant: whether there are rules
+	Peer           // by tunnel address: whether there is such a host
+	AddressOwner   // by endpoint: whether the host means it by its addresses
+	Location       // by endpoint: where its network is flooded to because of it
+	GroupTag       // by endpoint: the VLAN of its group
+	PolicySubject  // by endpoint: the tenant under which it is subject to a policy here
+	RuleSetBridges // by rule set: in which bridges endpoints are subject to it
+
+	// Programs.
+	FixedFlows
+	PeerFlows
+	ReachFlows
+	NetworkFlows
+	FloodFlows
+	GroupVLANFlows // by VLAN
+	RuleFlows
+	RuleSetFlows
+	ServiceFlows
+	EndpointFlows
+	PolicyFlows // by endpoint
+	OwnNodeFlows
+	TenantFlows
+	HostPortFlows
+	UplinkFlows
+
+	// Those who are told that something they look at has changed.
+	Announcement // by endpoint
+	Neighbour    // by tunnel address
+	BGP
+	HostPlan
+	Ports // the bridges' own ports and VLANs
+
+	numKinds
+)
+
+var kindNames = [numKinds]string{
+	"global", "bridge", "synced", "cluster", "network", "endpoint", "port", "rule", "service", "rule set", "endpoint policy", "host", "control ports", "uplink", "tunnel",
+	"pipeline", "tenant seen", "tenant rules", "peer", "address owner", "location", "group tag", "policy subject", "rule set bridges",
+	"fixed flows", "peer flows", "reach flows", "network flows", "flood flows", "group VLAN flows", "rule flows", "rule set flows", "service flows", "endpoint flows",
+	"policy flows", "own-node flows", "tenant flows", "host port flows", "uplink flows",
+	"announcement", "neighbour", "bgp", "host plan", "ports",
+}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// dependency says that rows of one kind follow from those of another: which, keys tells.
+type dependency struct {
+	from, to Kind
+	keys     relation
+}
+
+// relation calls mark for the keys that follow from a key. It is asked before and after a
+// row changes, and may look at any input.
+type relation func(c *Compiler, key string, mark func(string))
+
+// dependencies is all there is to know about what has to be computed anew after a change.
+// The package's documentation draws it.
+var dependencies = []dependency{
+	{Global, Pipeline, allOf(Pipeline)},
+	{Global, Announcement, localEndpoints},
+	{Global, BGP, one},
+	{Global, HostPlan, one},
+	{Global, Ports, one},
+	{Bridge, Pipeline, same},
+	{Bridge, HostPlan, one},
+	{Synced, TenantFlows, allOf(TenantFlows)},
+	{Synced, BGP, one},
+	{Synced, HostPlan, one},
+	{Synced, Ports, one},
+	{Cluster, Pipeline, allOf(Pipeline)},
+	{Cluster, HostPlan, one},
+
+	{Network, TenantSeen, tenantOfNetwork},
+	{Network, NetworkFlows, same},
+	{Network, NetworkFlows, overlappingNetworks},
+	{Network, FloodFlows, same},
+	{Network, HostPlan, one},
+	{Network, Ports, one},
+
+	{Endpoint, AddressOwner, sameIfLocal},
+	{Endpoint, Location, same},
+	{Endpoint, GroupTag, sameIfLocal},
+	{Endpoint, GroupVLANFlows, groupVLAN},
+	{Endpoint, PolicySubject, sameIfLocal},
+	{Endpoint, RuleSetBridges, ruleSetsOfEndpoint},
+	{Endpoint, EndpointFlows, same},
+	{Endpoint, PolicyFlows, sameIfLocal},
+	{Endpoint, OwnNodeFlows, ifInfra},
+	{Endpoint, HostPortFlows, ifInfra},
+	{Endpoint, Announcement, sameIfLocal},
+	{Endpoint, BGP, ifLocal},
+	{Endpoint, HostPlan, ifLocal},
+	{Endpoint, Ports, ifLocal},
+
+	{Port, AddressOwner, same},
+	{Port, Location, same},
+	{Port, GroupTag, same},
+	{Port, PolicySubject, same},
+	{Port, EndpointFlows, same},
+	{Port, PolicyFlows, same},
+	{Port, OwnNodeFlows, ifInfra},
+	{Port, HostPortFlows, ifHostPort},
+	{Port, Announcement, same},
+	{Port, BGP, one},
+	{Port, HostPlan, one},
+
+	{Rule, TenantRules, tenantOfRule},
+	{Rule, TenantFlows, tenantOfRule},
+	{Rule, RuleFlows, same},
+	{Service, ServiceFlows, same},
+	{RuleSet, RuleSetFlows, same},
+	{RuleSet, TenantFlows, tenantsOfRuleSet},
+	{EndpointPolicy, PolicySubject, same},
+	{EndpointPolicy, RuleSetBridges, ruleSetsOfEndpoint},
+	{EndpointPolicy, PolicyFlows, same},
+	{EndpointPolicy, TenantFlows, tenantOfSubject},
+	{Host, Peer, peerOfHost},
+	{Host, ReachFlows, one},
+	{Host, HostPlan, one},
+	{ControlPorts, ReachFlows, one},
+	{ControlPorts, HostPlan, one},
+	{Uplink, UplinkFlows, same},
+	{Tunnel, Neighbour, allOf(PeerFlows)},
+
+	{Pipeline, FixedFlows, one},
+	{Pipeline, PeerFlows, allOf(PeerFlows)},
+	{Pipeline, ReachFlows, one},
+	{Pipeline, NetworkFlows, allOf(NetworkFlows)},
+	{Pipeline, FloodFlows, allOf(FloodFlows)},
+	{Pipeline, GroupVLANFlows, allOf(GroupVLANFlows)},
+	{Pipeline, RuleFlows, allOf(RuleFlows)},
+	{Pipeline, RuleSetFlows, allOf(RuleSetFlows)},
+	{Pipeline, ServiceFlows, allOf(ServiceFlows)},
+	{Pipeline, EndpointFlows, allOf(EndpointFlows)},
+	{Pipeline, PolicyFlows, allOf(PolicyFlows)},
+	{Pipeline, OwnNodeFlows, one},
+	{Pipeline, TenantFlows, allOf(TenantFlows)},
+	{Pipeline, HostPortFlows, one},
+	{Pipeline, UplinkFlows, allOf(UplinkFlows)},
+	{Pipeline, BGP, one},
+	{Pipeline, HostPlan, one},
+	{TenantSeen, ServiceFlows, allOf(ServiceFlows)},
+	{TenantRules, EndpointFlows, endpointsOfTenant},
+	{Peer, PeerFlows, same},
+	{Peer, Neighbour, same},
+	{AddressOwner, EndpointFlows, same},
+	{AddressOwner, HostPlan, one},
+	{Location, FloodFlows, same},
+	{GroupTag, GroupVLANFlows, same},
+	{PolicySubject, TenantFlows, same},
+	{RuleSetBridges, RuleSetFlows, same},
+}

@@ -1,0 +1,61 @@
+package compiler
+
+// numbers gives things numbers that follow from what they are, unless another one has the
+// number. They are kept until they are freed.
+type numbers[K comparable] struct {
+	by    map[K]uint32
+	taken map[uint32]K
+}
+
+func newNumbers[K comparable]() numbers[K] {
+	return numbers[K]{by: map[K]uint32{}, taken: map[uint32]K{}}
+}
+
+// of returns the number of k: wish, or the next one that is free from lowest to highest.
+func (n *numbers[K]) of(k K, wish, lowest, highest uint32) uint32 {
+	if have, ok := n.by[k]; ok {
+		return have
+	}
+	for _, used := n.taken[wish]; used || wish < lowest || wish > highest; _, used = n.taken[wish] {
+		if wish++; wish > highest {
+			wish = lowest
+		}
+	}
+	n.by[k], n.taken[wish] = wish, k
+	return wish
+}
+
+func (n *numbers[K]) free(k K) {
+	if have, ok := n.by[k]; ok {
+		delete(n.by, k)
+		delete(n.taken, have)
+	}
+}
+
+// LoadVRFs takes over the numbers of tenants as they were stored.
+func (c *Compiler) LoadVRFs(numbers map[string]uint16) {
+	for tenant, n := range numbers {
+		if n > 0 && c.tenantOfVRF[n] == "" {
+			c.VRFs[tenant], c.tenantOfVRF[n] = n, tenant
+		}
+	}
+}
+
+// TenantOfVRF returns the tenant that has a number.
+func (c *Compiler) TenantOfVRF(n uint16) (tenant string, ok bool) {
+	tenant, ok = c.tenantOfVRF[n]
+	return tenant, ok
+}
+
+// vrf returns the tenant's number, giving it the lowest free one if it has none.
+func (c *Compiler) vrf(tenant string) uint16 {
+	if n, ok := c.VRFs[tenant]; ok {
+		return n
+	}
+	n := uint16(1)
+	for c.tenantOfVRF[n] != "" {
+		n++
+	}
+	c.VRFs[tenant], c.tenantOfVRF[n] = n, tenant
+	return n
+}

@@ -1,0 +1,168 @@
+package compiler
+
+import (
+	"strconv"
+
+	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// same: rows of the same key.
+func same(_ *Compiler, key string, mark func(string)) { mark(key) }
+
+// one: the only row there is of a kind.
+func one(_ *Compiler, _ string, mark func(string)) { mark("") }
+
+// allOf: all rows of a kind.
+func allOf(k Kind) relation {
+	return func(c *Compiler, _ string, mark func(string)) { c.keys(k, mark) }
+}
+
+// keys calls yield for all keys that a kind may have rows of. Where these follow from a
+// fact, its keys count, not those of its inputs: what is news to the fact is marked by it.
+func (c *Compiler) keys(k Kind, yield func(string)) {
+	switch k {
+	case Pipeline:
+		each(c.Bridges, yield)
+	case PeerFlows:
+		each(c.peered, yield)
+	case NetworkFlows, FloodFlows:
+		each(c.Networks, yield)
+	case GroupVLANFlows:
+		for tag := range c.groupTags.members {
+			yield(strconv.Itoa(int(tag)))
+		}
+	case RuleFlows:
+		each(c.Rules, yield)
+	case RuleSetFlows:
+		each(c.RuleSets, yield)
+	case ServiceFlows:
+		each(c.Services, yield)
+	case EndpointFlows:
+		each(c.Endpoints, yield)
+	case PolicyFlows:
+		each(c.EndpointPolicies, yield)
+	case TenantFlows:
+		each(c.rules, yield)
+		each(c.subjects.tenants, yield)
+	case UplinkFlows:
+		each(c.Uplinks, yield)
+	}
+}
+
+func each[V any](rows map[string]V, yield func(string)) {
+	for key := range rows {
+		yield(key)
+	}
+}
+
+func localEndpoints(c *Compiler, _ string, mark func(string)) {
+	for id := range c.Ports {
+		mark(id)
+	}
+}
+
+func tenantOfNetwork(c *Compiler, key string, mark func(string)) {
+	if n, ok := c.Networks[key]; ok {
+		mark(n.Tenant)
+	}
+}
+
+// overlappingNetworks: those that the host may mean instead of a network, by the same
+// addresses.
+func overlappingNetworks(c *Compiler, key string, mark func(string)) {
+	n := c.Networks[key]
+	if c.Cluster == nil {
+		return
+	}
+	for id, o := range c.Networks {
+		if id != key && overlap(n, o) {
+			mark(id)
+		}
+	}
+}
+
+func groupVLAN(c *Compiler, key string, mark func(string)) {
+	if e := c.Endpoints[key]; e.Local && e.Tag != 0 && e.Network.Encap == ofnet.VLAN {
+		mark(strconv.Itoa(int(e.Tag)))
+	}
+}
+
+func ruleSetsOfEndpoint(c *Compiler, key string, mark func(string)) {
+	p := c.EndpointPolicies[key]
+	for _, set := range []string{p.In, p.Out} {
+		if set != "" {
+			mark(set)
+		}
+	}
+}
+
+func ifInfra(c *Compiler, key string, mark func(string)) {
+	if e := c.Endpoints[key]; e.Local && e.Network.Infra {
+		mark("")
+	}
+}
+
+// sameIfLocal: rows of the same key, which only endpoints of this host have.
+func sameIfLocal(c *Compiler, key string, mark func(string)) {
+	if c.Endpoints[key].Local {
+		mark(key)
+	}
+}
+
+func ifLocal(c *Compiler, key string, mark func(string)) {
+	if c.Endpoints[key].Local {
+		mark("")
+	}
+}
+
+func ifHostPort(_ *Compiler, key string, mark func(string)) {
+	if key == HostEndpointVXLAN || key == HostEndpointVLAN {
+		mark("")
+	}
+}
+
+func tenantOfRule(c *Compiler, key string, mark func(string)) {
+	if r, ok := c.Rules[key]; ok {
+		mark(r.Tenant)
+	}
+}
+
+// tenantOfSubject: the one that an endpoint counts for, as of the last pass.
+func tenantOfSubject(c *Compiler, key string, mark func(string)) {
+	if tenant := c.subjects.of[key]; tenant != "" {
+		mark(tenant)
+	}
+}
+
+// tenantsOfRuleSet: those of the endpoints that are subject to it.
+func tenantsOfRuleSet(c *Compiler, key string, mark func(string)) {
+	for id := range c.usersOf(key) {
+		tenantOfSubject(c, id, mark)
+	}
+}
+
+func endpointsOfTenant(c *Compiler, tenant string, mark func(string)) {
+	for id, e := range c.Endpoints {
+		if e.Network.Tenant == tenant {
+			mark(id)
+		}
+	}
+}
+
+func peerOfHost(c *Compiler, key string, mark func(string)) {
+	if h, ok := c.Hosts[key]; ok && key != c.cfg.HostLabel {
+		mark(h.VTEP.String())
+	}
+}
+
+// usersOf yields the endpoints whose policies refer to a rule set.
+func (c *Compiler) usersOf(set string) func(yield func(string, drivers.EndpointPolicy) bool) {
+	return func(yield func(string, drivers.EndpointPolicy) bool) {
+		for id, p := range c.EndpointPolicies {
+			if (p.In == set || p.Out == set) && !yield(id, p) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package ovsd
+
+import (
+	"context"
+
+	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/utils/errs"
+)
+
+// realisation is what has to be in a switch for an endpoint of this host.
+type realisation struct {
+	known, attached bool
+	ready           bool // all of its owners are known
+	sw              *ofnet.Switch
+	owners          []string
+	modeErr         error
+	changed         <-chan struct{}
+}
+
+// wantedFor looks up what has to be in a switch for an endpoint: also its policy, to which
+// connections are subject only once the store has declared everything.
+func (d *Driver) wantedFor(id string) (w realisation) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e, known := d.compiler.Endpoints[id]
+	w = realisation{known: known, attached: d.compiler.Ports[id].OpenFlow != 0, ready: true, changed: d.changed.Next(), owners: []string{"ep/" + id}}
+	s := d.bridges[e.Network.Encap]
+	if s == nil {
+		return w
+	}
+	w.sw = s.sw
+	_, w.modeErr = d.compiler.Pipeline(s.encap)
+	g, declared := d.compiler.EndpointPolicies[id]
+	if !declared || !d.cfg.EndpointPolicies {
+		return w
+	}
+	for _, set := range []string{g.In, g.Out} {
+		if set != "" {
+			w.owners = append(w.owners, "allow/"+set)
+		}
+	}
+	w.owners, w.ready = append(w.owners, "guard/"+id, "vrf/"+e.Network.Tenant), d.compiler.Synced
+	return w
+}
+
+// Realised waits until the switch forwards for an attached local endpoint.
+func (d *Driver) Realised(ctx context.Context, endpointID string) error {
+	for {
+		w := d.wantedFor(endpointID)
+		if w.modeErr != nil {
+			return errs.New(errs.Invalid, "endpoint %s: %w", endpointID, w.modeErr)
+		}
+		if w.known && w.attached && w.ready && w.sw != nil && d.tagged(endpointID) {
+			return d.settled(ctx, w)
+		}
+		select {
+		case <-w.changed:
+		case <-ctx.Done():
+			if !w.known {
+				return errs.New(errs.Timeout, "endpoint %s is not in the store yet: %w", endpointID, ctx.Err())
+			}
+			return errs.New(errs.Timeout, "endpoint %s has no port yet: %w", endpointID, ctx.Err())
+		}
+	}
+}
+
+// settled waits until the switch has the flows that are wanted, and forwards by them.
+func (d *Driver) settled(ctx context.Context, w realisation) error {
+	if err := d.drained(ctx); err != nil {
+		return errs.New(errs.Unavailable, "changes are still to be compiled: %w", err)
+	}
+	for _, owner := range w.owners {
+		if err := w.sw.Settled(ctx, owner); err != nil {
+			return err
+		}
+	}
+	if err := d.cache.current(ctx); err != nil {
+		d.cfg.Log.WithError(err).Debug("the switch does not tell when its cache is current")
+	}
+	return nil
+}
