@@ -57,7 +57,7 @@ func (p *Pipeline) tunnel(e Endpoint) of.Instructions {
 	return do
 }
 
-// toVTEP says which host the tunnel is to lead to.
+// toVTEP sets the remote address of the tunnel.
 func toVTEP(a of.Actions, vtep netip.Addr) of.Actions {
 	if vtep.Is6() {
 		return a.SetField(of.FieldTunIPv6Dst.IsAddr(vtep))
@@ -82,7 +82,7 @@ func floodID(vni uint32, scope, part int) uint32 {
 
 func (macTable) flood(p *Pipeline, f Flood) (rows []row, groups []of.Group) {
 	if len(f.Ports) == 0 {
-		return nil, nil // nobody to flood from or to
+		return nil, nil // no endpoint here to flood from or to
 	}
 	var buckets []of.Actions
 	for _, port := range f.Ports {

@@ -2,9 +2,9 @@ package ofnet
 
 import of "github.com/contiv/netplugin/libopenflow"
 
-// classifier finds out where a packet comes from and lets nothing else in: a port
-// without an endpoint and a frame that cannot be right end here.
-// With uplinks it also lets in what comes from the physical network of the bridge.
+// classifier sets the network and VRF of a packet by its port, and drops all others: those
+// of a port without endpoint, and malformed frames.
+// With uplinks it also accepts frames from the physical network of the bridge.
 type classifier struct{ uplinks bool }
 
 func (classifier) id() uint8 { return featureClassify }
@@ -35,7 +35,7 @@ func (f classifier) part(p *Pipeline, o Object) part {
 func (f classifier) base(p *Pipeline) []row {
 	rows := []row{{tableClassify, prioDrop, of.NewMatch().EthSrcMasked(multicastBit, multicastBit), drop}}
 	if p.set.Encap == VXLAN {
-		// Networks of tunnels have no tags; a container must not smuggle one through.
+		// VXLAN networks have no tags; drop frames that containers tag.
 		rows = append(rows, row{tableClassify, prioDrop, of.NewMatch().VLANTagged(), drop})
 	}
 	if f.uplinks { // a VLAN that is no network's
@@ -73,7 +73,7 @@ func (f classifier) network(p *Pipeline, n Network) []row {
 	return nil // see tunnels
 }
 
-// vlan leads from a VLAN of the uplinks to a network: that of the network, or of one of
+// vlan maps a VLAN of the uplinks to a network: that of the network, or of one of
 // its groups.
 func (f classifier) vlan(p *Pipeline, n Network, tag uint16) []row {
 	if !f.uplinks {

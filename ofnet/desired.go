@@ -83,7 +83,7 @@ func (w *desiredSet[K, V]) forget(key K) {
 	}
 }
 
-// release gives a key to the next owner that wants it, or to nobody.
+// release gives a key to the next owner that wants it, if there is one.
 func (w *desiredSet[K, V]) release(owner string, key K) {
 	rivals := slices.DeleteFunc(w.rivals[key], func(c claim[V]) bool { return c.owner == owner })
 	if w.holders[key] == owner {

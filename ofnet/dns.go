@@ -126,7 +126,7 @@ func (dns) server(p *Pipeline, m of.Match, a netip.Addr) []row {
 }
 
 func (f dns) network(p *Pipeline, n Network) []row {
-	if !p.set.Routing { // the gateway is somebody else's
+	if !p.set.Routing { // the gateway is not ours
 		return nil
 	}
 	var rows []row
@@ -161,7 +161,7 @@ func (f dns) endpoint(p *Pipeline, e Endpoint) []row {
 	return rows
 }
 
-// stream leads the connections of one address to the agent's port, where client stands
+// stream sends the connections of one address to the agent's port, where client stands
 // for it, and back. The address of the server stays what it is.
 func (dns) stream(p *Pipeline, e Endpoint, own, client netip.Addr, src, dst of.Field) []row {
 	there := of.NewActions().SetField(src.IsAddr(client)).SetEthDst(DNSMAC).Output(p.set.DNS.Port)

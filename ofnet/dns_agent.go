@@ -15,7 +15,7 @@ import (
 type DNSQuery struct {
 	Port    uint32 // OpenFlow port of the container
 	VRF     uint16
-	ToAgent bool   // for one of the agent's own addresses: nobody else will answer it
+	ToAgent bool   // for one of the agent's own addresses: no other server will answer it
 	Message []byte // the payload, not looked at
 
 	conn packetSender

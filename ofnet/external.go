@@ -13,7 +13,7 @@ type HopSet struct {
 	MACs []MAC  // of those that have been resolved
 }
 
-// Route leads to a prefix outside by a HopSet. A longer prefix goes before a shorter
+// Route is a route to an external prefix by a HopSet. A longer prefix precedes a shorter
 // one, and endpoints go before all routes.
 type Route struct {
 	Prefix netip.Prefix // masked

@@ -82,7 +82,7 @@ const cookieRoundShift, cookieFeatureShift = 48, 40
 
 const cookieIdentity = 1<<cookieRoundShift - 1
 
-// cookieLearned marks flows that the switch has learned itself; nobody declares them.
+// cookieLearned marks flows that the switch learns itself; no object declares them.
 const cookieLearned = 1 << 32
 
 func cookieFeature(c uint64) uint8 { return uint8(c >> cookieFeatureShift) }

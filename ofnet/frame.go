@@ -6,10 +6,10 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// frames lets containers send IP and ARP only, and nothing that speaks for a router of
-// their link or configures others: in a bridge the physical network would believe it.
-// Frames that switches keep to themselves (STP, LLDP, pause), or whose content nobody
-// here could judge (MPLS, PPPoE), do not get any further.
+// frames permits containers to send IP and ARP only, and no messages of routers, DHCP
+// servers and switches: in the bridge modes the physical network would act on them.
+// Frames of link protocols (STP, LLDP, pause) and of encapsulations that policies cannot
+// inspect (MPLS, PPPoE) are dropped.
 //
 // Containers that may send under addresses of others may be routers as well.
 type frames struct{}

@@ -12,7 +12,7 @@ type HostAccess struct {
 	MAC              MAC        // of the host's port
 	Addr4, Addr6     netip.Addr // of the host
 	Subnet4, Subnet6 netip.Prefix
-	// Pass4 and Pass6 are what containers see instead of somebody for whom the host
+	// Pass4 and Pass6 are what containers see instead of a client for whom the host
 	// forwards, where they have no route back to that one.
 	Pass4, Pass6 netip.Addr
 	// NodeSNAT4 and NodeSNAT6 are this host's among hosts: under them it reaches containers of
@@ -25,10 +25,10 @@ func (h HostAccess) enabled() bool { return h.Addr4.IsValid() || h.Addr6.IsValid
 
 func (h HostAccess) addrs() []netip.Addr { return []netip.Addr{h.Addr4, h.Addr6} }
 
-// answers are the addresses that lead back to the host.
+// answers are the addresses to which containers answer the host.
 func (h HostAccess) answers() []netip.Addr { return append(h.addrs(), h.Pass4, h.Pass6) }
 
-// hostAccess leads between containers and the host's port.
+// hostAccess forwards between containers and the host's port.
 //
 //	host-in       the host's packets, by the container's own or private address
 //	host-check    are the container's connections tracked? does this one exist?
@@ -96,7 +96,7 @@ func (f hostAccess) base(p *Pipeline) []row {
 		{tableHostTrack, prioNormal, state(established).With(of.FieldCTMark.IsMasked(0, markDenied)), deliver},
 		{tableHostDeliver, prioMiss, of.NewMatch(), toContainer},
 	}
-	for _, family := range families { // which the switch insists on before ct
+	for _, family := range families { // ct requires that the match is of IP
 		rows = append(rows, row{tableHostTrack, prioMiss + 1, family, applyGoto(of.NewActions().CT(of.CT{
 			Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(of.FieldCTMark.Is(0)),
 		}), p.to(tableHostDeliver))})
@@ -114,7 +114,7 @@ func (f hostAccess) base(p *Pipeline) []row {
 	rows = append(rows, row{tableHostNew, prioMiss, of.NewMatch(), goTo(p.to(tableHostEmit))})
 	rows = append(rows, row{tableHop, prioSpecific, of.NewMatch().With(regOrigin.is(originHost)), goTo(p.to(tableDeliver))})
 	for _, s := range append([]netip.Prefix{p.set.Host.Subnet4, p.set.Host.Subnet6}, notRouted...) {
-		if s.IsValid() { // containers have no business with each other's private addresses
+		if s.IsValid() { // containers must not use each other's private addresses
 			rows = append(rows, row{tableRoute, prioGeneral, of.NewMatch().Dst(s), drop})
 		}
 	}
@@ -219,7 +219,7 @@ func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip
 		return of.CT{Commit: true, Zone: zone, NAT: nat, Recirc: true, Table: p.to(t)}
 	}
 	in, out := of.NAT{Kind: of.NATDest, Min: own}, of.NAT{Kind: of.NATSource, Min: private}
-	if own == private { // by chance; nothing is translated to what it is
+	if own == private { // a NAT without effect is not permitted (decision 0019)
 		in, out = of.NAT{}, of.NAT{}
 	}
 	from := of.NewMatch().InPort(e.Port).Src(host(own))
@@ -240,7 +240,7 @@ func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip
 
 // hostNeighbour answers, in the bridge modes, ARP and neighbor discovery for the
 // host: the host's address, for those with a route to it on their link, and in the
-// VXLAN bridge the gateways, behind which nobody else can be.
+// VXLAN bridge also for the gateways, which no other router can be.
 type hostNeighbour struct{}
 
 func (hostNeighbour) id() uint8 { return featureHost }

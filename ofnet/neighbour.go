@@ -89,7 +89,7 @@ func arpReplyRow() row {
 		OutputInPort())}
 }
 
-// unanswered is what happens to a request nobody here answers: in a bridge it goes on
+// unanswered is what happens to a request for an unknown address: in a bridge it goes on
 // to the physical network, which may know.
 func (f arpResponder) unanswered(p *Pipeline) of.Instructions {
 	if f.asRouter {

@@ -1,6 +1,6 @@
 package ofnet
 
-// FeatureOf names the feature that a flow's cookie tells of; "miss" for the end of a
+// FeatureOf is the name of the feature in a flow's cookie: "miss" for the end of a
 // table, "" for a flow that is not ours.
 func FeatureOf(cookie uint64) string {
 	if n := int(cookieFeature(cookie)); n < len(featureNames) {
@@ -9,8 +9,8 @@ func FeatureOf(cookie uint64) string {
 	return ""
 }
 
-// Owners tells who wants the flows with the given cookies. A flow that nobody here
-// wants, or that the switch has learned, is left out.
+// Owners maps cookies to the owners of their flows. Flows without owner, and those that
+// the switch has learned, are left out.
 func (s *Switch) Owners(cookies []uint64) map[uint64]string {
 	asked := make(map[uint64]uint64, len(cookies)) // by what does not depend on the round
 	for _, c := range cookies {

@@ -143,7 +143,7 @@ func (f policy) base(p *Pipeline) []row {
 		{tableGroupSource, prioMiss, of.NewMatch(), goTo(p.to(f.afterSource()))},
 	}
 	remember := of.NewActions().CT(of.CT{Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(denied)})
-	for _, family := range families { // which the switch insists on before ct
+	for _, family := range families { // ct requires that the match is of IP
 		rows = append(rows,
 			row{tablePolicy, prioMiss + 1, family, f.admit(p)},
 			row{tableDeny, prioNormal, family.CTState(tracked|of.CTEst, tracked|of.CTEst), apply(remember)},
@@ -190,7 +190,7 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 	to := applyGoto(of.NewActions().SetField(regDstGrp.is(e.Group)), p.to(tablePolicy))
 	if f.byAddress {
 		// Bridges deliver by MAC, whatever the IP address is: one that is link-local, of
-		// a multicast group, or somebody else's.
+		// a multicast group, or of another endpoint.
 		inNetwork := vrf.With(regSegment.is(e.Segment()))
 		rows = append(rows, row{tableGroupDest, prioSpecific, inNetwork.EthDst(e.MAC), to})
 		if !e.Local() {

@@ -15,8 +15,8 @@ type Program struct {
 	Flows  []of.Flow
 	Groups []of.Group
 	Meters []of.Meter
-	// Late says that the flows lead packets to other flows, and are worth something
-	// only once those are there: they are sent after all others.
+	// Late says that the flows depend on other flows, and must not be in the bridge
+	// before them: they are sent after all others.
 	Late bool
 }
 
@@ -29,7 +29,7 @@ type body struct {
 	cookie     uint64
 	idle, hard uint16
 	flags      uint16
-	late       bool // not the bridge's business
+	late       bool // not known to the bridge
 }
 
 func sameBody(a, b body) bool {

@@ -35,7 +35,7 @@ type registerInfo struct {
 }
 
 var registerInfos = [numRegister]registerInfo{
-	regOrigin:  {"origin", 3, "where the packet comes from: 0 an endpoint of this host, 1 a tunnel, 2 an uplink, 3 the host itself, 4 somebody for whom the host forwards"},
+	regOrigin:  {"origin", 3, "where the packet comes from: 0 an endpoint of this host, 1 a tunnel, 2 an uplink, 3 the host itself, 4 a client for whom the host forwards"},
 	regSegment: {"segment", 24, "network the packet comes from: its VNI or VLAN"},
 	regVRF:     {"vrf", 16, "VRF, which is the tenant's number on this host"},
 	regSrcGrp:  {"source group", 32, "endpoint group of the sender"},
@@ -59,7 +59,7 @@ const (
 	originTunnel = 1
 	originUplink = 2
 	originHost   = 3 // the host itself, through its port
-	originPassed = 4 // somebody for whom the host forwards, through its port
+	originPassed = 4 // a client for whom the host forwards, through its port
 )
 
 func (r register) String() string { return registerInfos[r].name }

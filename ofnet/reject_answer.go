@@ -23,7 +23,7 @@ func answerRejected(in *of.PacketIn) *of.PacketOut {
 	if tag, ok := packet.Layer(layers.LayerTypeDot1Q).(*layers.Dot1Q); ok {
 		back = append(back, &layers.Dot1Q{VLANIdentifier: tag.VLANIdentifier, Type: tag.Type})
 	}
-	denied := false // by a rule; otherwise because nobody is there
+	denied := false // by a rule; otherwise because there is no receiver
 	if v, ok := in.Match.Get(regScratch.field()); ok {
 		denied = v.Uint64() == rejectedByRule
 	}

@@ -34,7 +34,7 @@ func (router) base(p *Pipeline) []row {
 
 func (router) network(p *Pipeline, n Network) []row {
 	// Inside one network a packet is bridged, as far as its sender can tell: it keeps
-	// its time to live, so protocols that insist on a neighbour (TTL 1 or 255) work.
+	// its TTL, so protocols that require a neighbor on the link (TTL 1 or 255) work.
 	// The sending host has set the network of the destination; a packet from a tunnel
 	// carries it in its VNI and is not counted down twice.
 	same := of.NewMatch().With(regSegment.is(n.Segment())).With(regDstNet.is(n.Segment()))
@@ -86,7 +86,7 @@ func (p *Pipeline) routes(from of.Match, e Endpoint, do of.Instructions) []row {
 	return rows
 }
 
-// reach leads to an endpoint. Endpoints of one network and group on one remote host share one
+// reach forwards to an endpoint. Endpoints of one network and group on one remote host share one
 // value, which is what keeps thousands of them small.
 func (p *Pipeline) reach(e Endpoint) of.Instructions {
 	if e.Local() {

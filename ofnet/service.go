@@ -28,8 +28,8 @@ import (
 //	service-reply     what a provider answers looks as if from the service again
 //
 // A client may use one port of its own for a connection to a service and another one
-// straight to its provider. Answers to both look alike, so connections straight to where
-// a service leads are tracked as well. Where the translated one comes second, the switch
+// straight to its provider. Answers to both look alike, so connections straight to a
+// provider are tracked as well. Where the translated one comes second, the switch
 // gives it another port by itself. Where the client has come to the provider through a
 // service before, the straight one gets a port of the other half of all ports.
 //
@@ -269,7 +269,7 @@ func commitAsIs(p *Pipeline, next table) of.Instructions {
 	return apply(of.NewActions().CT(serviceCT(of.CT{Commit: true, Recirc: true, Table: p.to(next)})))
 }
 
-// otherHalf leads from one half of a protocol's source ports to the other.
+// otherHalf maps one half of a protocol's source ports to the other.
 type otherHalf struct {
 	number   uint32 // in regScratch
 	from     of.FieldValue
@@ -307,7 +307,7 @@ func (service) otherPort(p *Pipeline, e Endpoint, own netip.Addr) []row {
 // teaches it is the same after a restart.
 func learned(feature uint8) uint64 { return cookie(0, feature, "")&^0xffffffff | cookieLearned }
 
-// endpoint gives the rows that lead a translated packet to its container where no route
+// endpoint gives the rows that forward a translated packet to its container where no route
 // does: back to itself, or by its MAC.
 func (f service) endpoint(p *Pipeline, e Endpoint) []row {
 	var rows []row

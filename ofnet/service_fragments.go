@@ -12,7 +12,7 @@ import (
 // the connection; the first alone tells its ports.
 //
 // So fragments for an address of a service that has one UDP port there are tracked first;
-// with several, nobody could tell which one the others are for.
+// with several, the port of the others would be unknown.
 //
 //	service           a fragment for such an address? look it up
 //	service-fragment  the first tells the port; the others can be for no other
@@ -25,7 +25,7 @@ import (
 //
 // Nothing but connection tracking may rewrite addresses: Open vSwitch 3.1 takes the bytes of
 // a later fragment for a checksum and changes them. A container that is its own provider is
-// led to by rewriting, so fragments lead it to another provider, or nowhere.
+// reached by rewriting, so its fragments go to another provider, or are dropped.
 
 // Values of ip_frag: the bits of all fragments and of all but the first.
 const (

@@ -116,7 +116,7 @@ func ServiceZone(vrf uint16) uint16 { return serviceZone | vrf }
 
 const serviceZone = 1 << 15
 
-// GoneConnections names the connections that lead to what a service no longer is.
+// GoneConnections lists the connections to providers that a service no longer has.
 func GoneConnections(before, now Service) []*of.FlushCT {
 	kept := map[provision]bool{}
 	for p := range now.provisions() {

@@ -6,16 +6,16 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// sourceCheck lets a container send under its own addresses only: Ethernet, IPv4,
+// sourceCheck permits a container to send from its own addresses only: Ethernet, IPv4,
 // IPv6, and those inside ARP and neighbour discovery. Otherwise a container could take
 // its neighbours' traffic, or pass for a member of another group.
 //
 // Its link-local IPv6 address is the one that follows from its MAC address (see
-// LinkLocal): nobody tells us which other one it had chosen. Without an address a
+// LinkLocal): another one would not be known here. Without an address a
 // container may ask for one (DHCP), and whether its own is free (RFC 4862, RFC 5227).
 //
 // Open vSwitch reads a neighbour discovery message that has an option twice, or is
-// otherwise wrong, as one without target; those are nobody's.
+// otherwise wrong, as one without target; those are dropped.
 type sourceCheck struct{}
 
 func (sourceCheck) id() uint8       { return featureSource }

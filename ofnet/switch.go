@@ -22,13 +22,13 @@ type SwitchConfig struct {
 	Name   string // of the bridge, for logs
 	Target string // unix:PATH of the bridge's management socket, or tcp:HOST:PORT
 	Log    logrus.FieldLogger
-	// DNS is told of what containers ask, if the pipeline has DNS. It must not block, and
+	// DNS is called with the queries of containers, if the pipeline has DNS. It must not block, and
 	// see to it that every query is answered, passed or dropped. Nil passes all.
 	DNS func(*DNSQuery)
-	// Pushed, if set, is told how many changes have been sent together, and how long the
+	// Pushed, if set, is called with the number of changes sent together, and how long the
 	// bridge took to carry them out. It must not block.
 	Pushed func(changes int, took time.Duration)
-	// Connected, if set, is told of every channel. It must not block.
+	// Connected, if set, is called for every connection. It must not block.
 	Connected func()
 	// Dial opens the OpenFlow channel; nil for the real one.
 	Dial func(ctx context.Context, target string) (Channel, error)
@@ -143,8 +143,8 @@ func (s *Switch) RemoveAll() {
 	}
 }
 
-// Complete says that all owners have been set: what nobody wants is removed from
-// now on. Until then they stay, because they may belong to somebody still to come.
+// Complete says that the initial sync is done: from now on flows without owner are removed.
+// Until then they stay, because their owners may still be set.
 func (s *Switch) Complete() {
 	s.mu.Lock()
 	s.complete = true

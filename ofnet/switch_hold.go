@@ -92,7 +92,7 @@ func (k holdKind) hasFlow(cookie uint64) bool {
 
 func (k holdKind) hasGroup(id uint32) bool { return k.firstGroup <= id && id <= k.lastGroup }
 
-// freeFlow reports whether a flow that nobody wants may go.
+// freeFlow reports whether a flow without owner may be removed.
 func (all holds) freeFlow(c delta.Change[of.FlowKey, body]) bool {
 	for _, h := range all {
 		if _, known := h.flows[c.Key]; !known && h.kind.hasFlow(c.Have.cookie) {

@@ -2,7 +2,7 @@
 // the host's containers to the routers of the physical network, and learns from them
 // the routes to everything else, IPv4 and IPv6 alike (RFC 4760).
 //
-// A Speaker is told what is wanted (a Config, the addresses to announce) and brings
+// A Speaker is given the desired state (a Config, the addresses to announce) and brings
 // the sessions there by difference; what it learns is read with Routes. It knows
 // nothing of switches: whoever uses it turns routes into flows.
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 )
 
-// hear notes the end of what a neighbour had to tell of a family (RFC 4724 section 2).
+// hear notes the End-of-RIB of a neighbor for a family (RFC 4724 section 2).
 func (s *server) hear(peer netip.Addr, family bgp.Family) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

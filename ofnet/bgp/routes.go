@@ -47,7 +47,7 @@ func rankOf(p *apiutil.Path, external bool) rank {
 	return r
 }
 
-// hopOf is where a path leads to. A next hop that is not on the link is known to the
+// hopOf is the next hop of a path. A next hop that is not on the link is known to the
 // neighbour who told of it.
 func (c *Config) hopOf(p *apiutil.Path) netip.Addr {
 	var hop netip.Addr

@@ -22,7 +22,7 @@ const (
 	connectRetry = 5
 	holdTime     = 90 // RFC 4271 section 10
 	keepalive    = 30
-	// restartTime is how long neighbours keep this host's routes while it is away.
+	// restartTime is how long neighbours keep this host's routes while it is unreachable.
 	restartTime = 120
 	// deferralTime is how long the library would wait for what other neighbours tell
 	// before it announces something to the first one; see server.tell.

@@ -61,7 +61,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// discard is the output of a logger nobody listens to.
+// discard is the output of a logger that writes nothing.
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }

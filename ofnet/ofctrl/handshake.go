@@ -72,8 +72,8 @@ func (c *Conn) configure() error {
 	return c.w.send(c.w.xids(1), &of.SetPacketInFormat{Format: of.PacketInFormat2})
 }
 
-// handshakeKind tells a peer that is no switch of ours, which dialling again will not
-// change, from one that is away.
+// handshakeKind distinguishes a peer that is no OpenFlow 1.3 switch, which retrying will not
+// change, from one that is unreachable.
 func handshakeKind(err error) errs.Kind {
 	switch k := errs.KindOf(err); {
 	case k != errs.Other:
