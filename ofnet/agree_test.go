@@ -98,7 +98,7 @@ func (a *agreement) begin() {
 	for owner, program := range a.programs {
 		a.s.Set(owner, program)
 	}
-	a.s.Complete()
+	a.s.InitialSyncDone()
 	a.stop = startSwitch(a.t, a.s)
 }
 

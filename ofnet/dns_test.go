@@ -163,7 +163,7 @@ func TestDNSOnRealSwitch(t *testing.T) {
 			for owner, flows := range c.objects(newPipeline(t, c.set)) {
 				s.Set(owner, flows)
 			}
-			s.Complete()
+			s.InitialSyncDone()
 			settle(t, s)
 			other := c.to.IPv4
 			if addr(c.server).Is6() {

@@ -62,7 +62,7 @@ func BenchmarkRuleChange(b *testing.B) {
 		s.Set(owner, program)
 	}
 	s.Set("vrf", vrf(0))
-	s.Complete()
+	s.InitialSyncDone()
 	for s.Ready() != nil {
 		time.Sleep(time.Millisecond)
 	}
@@ -95,7 +95,7 @@ func BenchmarkResync(b *testing.B) {
 		for owner, program := range programs {
 			s.Set(owner, program)
 		}
-		s.Complete()
+		s.InitialSyncDone()
 		ctx, cancel := context.WithCancel(b.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); _ = s.Run(ctx) }()

@@ -143,9 +143,9 @@ func (s *Switch) RemoveAll() {
 	}
 }
 
-// Complete says that the initial sync is done: from now on flows without owner are removed.
+// InitialSyncDone says that the initial sync is done: from now on flows without owner are removed.
 // Until then they stay, because their owners may still be set.
-func (s *Switch) Complete() {
+func (s *Switch) InitialSyncDone() {
 	s.mu.Lock()
 	s.complete = true
 	s.mu.Unlock()

@@ -47,7 +47,7 @@ func TestWhatAFlowRefersToComesBeforeAndGoesAfter(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("before everything is declared", "add meter", "add group", "add flow")
-	s.Complete()
+	s.InitialSyncDone()
 	check("the sweep", "remove flow", "remove group", "remove meter")
 	s.Set("a", flooding(1, 2000, 1, 2, 5))
 	check("a change", "modify meter", "modify group")
@@ -78,7 +78,7 @@ func TestLateFlowsAreSentLast(t *testing.T) {
 		}
 	}
 	startSwitch(t, s)
-	s.Complete()
+	s.InitialSyncDone()
 	settle(t, s)
 }
 
@@ -99,7 +99,7 @@ func TestRefusedGroupIsNamedAndBlocksOnlyItsOwner(t *testing.T) {
 		t.Errorf("status %+v", st)
 	}
 	s.Set("bad", flooding(4, 10, 1))
-	s.Complete()
+	s.InitialSyncDone()
 	settle(t, s)
 }
 
@@ -114,7 +114,7 @@ func TestRealSwitchGroupsAndMeters(t *testing.T) {
 		s := NewSwitch(SwitchConfig{Name: "br", Target: sw.Target("br"), Log: quiet()})
 		s.Set("a", flooding(1, 1000, 1, 2))
 		s.Set("b", flooding(2, 20, 1))
-		s.Complete()
+		s.InitialSyncDone()
 		stop := startSwitch(t, s)
 		settle(t, s)
 		return s, stop

@@ -32,21 +32,21 @@ var (
 )
 
 // HoldStaleRoutes keeps the routes and next hops that the bridge has and nobody has set yet,
-// until SweepStaleRoutes. It must be called before Complete.
+// until SweepStaleRoutes. It must be called before InitialSyncDone.
 func (s *Switch) HoldStaleRoutes() { s.startHold(heldRoutes) }
 
 // SweepStaleRoutes removes the routes that nobody has set since HoldStaleRoutes.
 func (s *Switch) SweepStaleRoutes() { s.endHold(heldRoutes) }
 
 // HoldStaleServices keeps the services that the bridge has and nobody has set yet, until
-// SweepStaleServices. It must be called before Complete.
+// SweepStaleServices. It must be called before InitialSyncDone.
 func (s *Switch) HoldStaleServices() { s.startHold(heldServices) }
 
 // SweepStaleServices removes the services that nobody has set since HoldStaleServices.
 func (s *Switch) SweepStaleServices() { s.endHold(heldServices) }
 
 // HoldStaleEndpointPolicies keeps the endpoint policies that the bridge has and nobody has set yet, until
-// SweepStaleEndpointPolicies. It must be called before Complete.
+// SweepStaleEndpointPolicies. It must be called before InitialSyncDone.
 func (s *Switch) HoldStaleEndpointPolicies() { s.startHold(heldEndpointPolicies) }
 
 // SweepStaleEndpointPolicies removes the endpoint policies that nobody has set since HoldStaleEndpointPolicies.

@@ -17,7 +17,7 @@ func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
 		s := NewSwitch(SwitchConfig{Name: "br", Target: sw.Target("br"), Log: quiet()})
 		s.Set("fixed", p.Program(Base{}))
 		s.HoldStaleRoutes()
-		s.Complete()
+		s.InitialSyncDone()
 		return s, startSwitch(t, s)
 	}
 	route := func(prefix string, hops HopSet) Program {
@@ -66,7 +66,7 @@ func TestServicesOfThePredecessorStayUntilReleased(t *testing.T) {
 		s := NewSwitch(SwitchConfig{Name: "br", Target: sw.Target("br"), Log: quiet()})
 		s.Set("fixed", p.Program(Base{}))
 		s.HoldStaleServices()
-		s.Complete()
+		s.InitialSyncDone()
 		return s, startSwitch(t, s)
 	}
 	one := func(vip string, number uint32) Program {

@@ -263,7 +263,7 @@ func TestSwitchSendsOnlyTheDifference(t *testing.T) {
 	b.tables.flows[stale.Key()] = stale
 	s := runSwitch(t, b)
 	s.Set("a", flows(flow(0, 1, 1), flow(0, 1, 2)))
-	s.Complete()
+	s.InitialSyncDone()
 	settle(t, s)
 	if got := b.sent(); got != 3 {
 		t.Errorf("%d flow-mods, expected 2 additions and the removal of the stale flow", got)
@@ -281,7 +281,7 @@ func TestSwitchSendsOnlyTheDifference(t *testing.T) {
 	}
 }
 
-func TestSwitchKeepsStrangersUntilComplete(t *testing.T) {
+func TestSwitchKeepsForeignFlowsUntilInitialSyncDone(t *testing.T) {
 	b := newFakeBridge()
 	old := flow(3, 1, 9)
 	b.tables.flows[old.Key()] = old
@@ -293,7 +293,7 @@ func TestSwitchKeepsStrangersUntilComplete(t *testing.T) {
 	if !strings.Contains(b.text(), "table=3") {
 		t.Fatal("a flow that may still be declared has been removed")
 	}
-	s.Complete()
+	s.InitialSyncDone()
 	settle(t, s)
 	if strings.Contains(b.text(), "table=3") {
 		t.Fatal("a stale flow is still there")
@@ -308,7 +308,7 @@ func TestSwitchIgnoresTheRound(t *testing.T) {
 	s := runSwitch(t, b)
 	f.Cookie = cookie(2, featureARP, "x")
 	s.Set("a", flows(f))
-	s.Complete()
+	s.InitialSyncDone()
 	settle(t, s)
 	if got := b.sent(); got != 0 {
 		t.Errorf("%d flow-mods for a flow that differs in its round only", got)
@@ -331,7 +331,7 @@ func TestRefusedFlowDoesNotBlockOthers(t *testing.T) {
 		t.Errorf("settled with %v, expected the bridge's refusal", err)
 	}
 	s.Remove("bad")
-	s.Complete()
+	s.InitialSyncDone()
 	settle(t, s)
 }
 
@@ -342,7 +342,7 @@ func TestSharedKeyGoesToTheNextOwner(t *testing.T) {
 	two.Instructions = goTo(7)
 	s.Set("one", flows(one))
 	s.Set("two", flows(two))
-	s.Complete()
+	s.InitialSyncDone()
 	settle(t, s)
 	if !strings.Contains(b.text(), "goto_table:1") {
 		t.Fatalf("expected the first owner's flow, got %s", b.text())
@@ -391,7 +391,7 @@ func TestAnyOrderEndsInTheSameFlows(t *testing.T) {
 		for i, e := range events {
 			e(s)
 			if i == len(events)/2 {
-				s.Complete()
+				s.InitialSyncDone()
 				settle(t, s)
 				b.cut()
 			}

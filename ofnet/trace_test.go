@@ -21,7 +21,7 @@ func realBridge(t *testing.T, sw *ovstest.Switch, name string, byOwner map[strin
 	for _, owner := range slices.Sorted(maps.Keys(byOwner)) { // of two that want one flow, the first gets it
 		s.Set(owner, byOwner[owner])
 	}
-	s.Complete()
+	s.InitialSyncDone()
 	settle(t, s)
 	return s
 }
@@ -106,7 +106,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 				}
 				later.Set(owner, flows)
 			}
-			later.Complete()
+			later.InitialSyncDone()
 			startSwitch(t, later)
 			settle(t, later)
 			if got := later.Status().Sent; got != 0 {
@@ -296,7 +296,7 @@ func TestTraceBridged(t *testing.T) {
 			[]string{"NORMAL"},
 		},
 		{
-			"ARP for a stranger goes to the network", "in_port=1,dl_src=02:02:0a:02:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.2.1.1,arp_tpa=10.2.1.99,arp_sha=02:02:0a:02:01:01",
+			"ARP for an unknown address goes to the network", "in_port=1,dl_src=02:02:0a:02:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.2.1.1,arp_tpa=10.2.1.99,arp_sha=02:02:0a:02:01:01",
 			[]string{"NORMAL", "push_vlan(vid=101"},
 			[]string{"IN_PORT"},
 		},

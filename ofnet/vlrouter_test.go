@@ -149,8 +149,8 @@ func TestTraceVLANRouting(t *testing.T) {
 		{"another port of the host, by UDP", out + "udp,nw_src=50.1.1.200,nw_dst=50.1.1.2,udp_dst=4789,nw_ttl=64", []string{"drop"}, []string{"output:65001"}},
 		{"another port of the host, by IPv6", out + "tcp6,ipv6_src=2001:db8:50::200,ipv6_dst=2001:db8:50::2,tp_dst=9999,nw_ttl=64", []string{"drop"}, []string{"output:65001"}},
 		{"another port of its link-local address", out + "tcp6,ipv6_src=fe80::a,ipv6_dst=fe80::3:c0ff:fea8:3c0a,tp_dst=9999,nw_ttl=64", []string{"drop"}, []string{"output:65001"}},
-		{"BGP of a stranger on the link", out + "tcp,nw_src=50.1.1.99,nw_dst=50.1.1.2,tp_dst=179,nw_ttl=1", []string{"drop"}, []string{"output:65001"}},
-		{"a stranger's ping", out + "icmp,nw_src=20.1.1.1,nw_dst=50.1.1.2,icmp_type=8,nw_ttl=60", []string{"drop"}, []string{"output:65001"}},
+		{"BGP of an unknown router on the link", out + "tcp,nw_src=50.1.1.99,nw_dst=50.1.1.2,tp_dst=179,nw_ttl=1", []string{"drop"}, []string{"output:65001"}},
+		{"ping of an unknown sender", out + "icmp,nw_src=20.1.1.1,nw_dst=50.1.1.2,icmp_type=8,nw_ttl=60", []string{"drop"}, []string{"output:65001"}},
 		{"a neighbor's ping", out + "icmp,nw_src=50.1.1.200,nw_dst=50.1.1.2,icmp_type=8,nw_ttl=64", []string{"output:65001"}, nil},
 		{"a neighbor's ping, by IPv6", out + "icmp6,ipv6_src=2001:db8:50::200,ipv6_dst=2001:db8:50::2,icmpv6_type=128,nw_ttl=64", []string{"output:65001"}, nil},
 		{"a neighbor's redirect", out + "icmp,nw_src=50.1.1.200,nw_dst=50.1.1.2,icmp_type=5,nw_ttl=64", []string{"drop"}, []string{"output:65001"}},
@@ -240,7 +240,7 @@ func TestRealSwitchReportsVLANRoutingAsWanted(t *testing.T) {
 	for owner, p := range flows {
 		later.Set(owner, p)
 	}
-	later.Complete()
+	later.InitialSyncDone()
 	startSwitch(t, later)
 	settle(t, later)
 	if got := later.Status().Sent; got != 0 {

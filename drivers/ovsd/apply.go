@@ -60,7 +60,7 @@ func (d *Driver) sweep(source drivers.Source) {
 	for _, s := range d.bridges {
 		switch source {
 		case drivers.SourceStore:
-			s.sw.Complete()
+			s.sw.InitialSyncDone()
 		case drivers.SourceServices:
 			s.sw.SweepStaleServices()
 		case drivers.SourcePolicies:

@@ -47,7 +47,7 @@ func startBridge(t testing.TB) *bridge {
 		t.Fatal(err)
 	}
 	b.Set("fixed", b.p.Program(ofnet.Base{}))
-	b.Complete()
+	b.InitialSyncDone()
 	b.flush()
 	return b
 }
