@@ -16,7 +16,7 @@ import (
 
 	"github.com/contiv/netplugin/netmaster/aci"
 	"github.com/contiv/netplugin/netmaster/daemon"
-	"github.com/contiv/netplugin/netmaster/intent"
+	"github.com/contiv/netplugin/netmaster/hostgc"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/dockerd"
@@ -105,7 +105,7 @@ func (o *options) flags() []cli.Flag {
 		},
 		o.kubeFlag(),
 		&cli.DurationFlag{
-			Name: "dead-host-grace", Category: "control", Value: intent.DefaultGrace, Destination: &o.grace,
+			Name: "dead-host-grace", Category: "control", Value: hostgc.DefaultGrace, Destination: &o.grace,
 			Sources: env.Var("DEAD_HOST_GRACE"), Usage: "how long endpoints of a host that is down are kept, at least 1m",
 		},
 		&cli.DurationFlag{

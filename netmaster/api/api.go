@@ -27,6 +27,7 @@ import (
 
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/intent"
+	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -41,7 +42,14 @@ const defaultTimeout = 10 * time.Second
 type Config struct {
 	Log     logrus.FieldLogger
 	Members *cluster.Members // what this netmaster knows of the agents
+	Hosts   Hosts            // the hosts, and the orphans of those that are down
 	Timeout time.Duration    // how long a request waits for the store; 0 means 10 s
+}
+
+// Hosts is what is known of hosts; see hostgc.Collector.
+type Hosts interface {
+	Hosts(ctx context.Context) (map[string]cluster.Known, error)
+	CollectGarbage(ctx context.Context, host string, older time.Duration, dryRun bool) ([]clusterapi.GoneHost, error)
 }
 
 // Handler routes the requests of one term.
@@ -72,7 +80,7 @@ func New(cfg Config, e *intent.Engine) *Handler {
 	h.cleanup(e)
 	h.metrics = newMetrics(e, cfg.Members)
 	h.router.Use(h.metrics.observe)
-	h.cluster(e, cfg.Members)
+	h.cluster(e, cfg.Members, cfg.Hosts)
 	h.trace(e)
 	return h
 }

@@ -13,10 +13,10 @@ import (
 )
 
 // cluster routes the requests about hosts.
-func (h *Handler) cluster(e *intent.Engine, members *cluster.Members) {
+func (h *Handler) cluster(e *intent.Engine, members *cluster.Members, known Hosts) {
 	h.router.Methods(http.MethodGet).Path(clusterapi.PathCluster[:len(clusterapi.PathCluster)-1] + slash).
 		HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			picture, err := describeCluster(r.Context(), e, members)
+			picture, err := describeCluster(r.Context(), e, members, known)
 			h.answer(w, r, picture, err)
 		})
 	h.router.Methods(http.MethodGet).Path(clusterapi.PathApplied[:len(clusterapi.PathApplied)-1] + slash).
@@ -33,7 +33,7 @@ func (h *Handler) cluster(e *intent.Engine, members *cluster.Members) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		h.router.Methods(method).Path(clusterapi.PathGarbage[:len(clusterapi.PathGarbage)-1] + slash).
 			HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				gone, err := collectGarbage(r, e, method == http.MethodGet)
+				gone, err := collectGarbage(r, known, method == http.MethodGet)
 				h.answer(w, r, gone, err)
 			})
 	}
@@ -67,7 +67,7 @@ func appliedQuery(r *http.Request) (revision, settings int64, wait time.Duration
 }
 
 // collectGarbage removes the orphans of hosts that are down, or only lists them.
-func collectGarbage(r *http.Request, e *intent.Engine, dryRun bool) ([]clusterapi.GoneHost, error) {
+func collectGarbage(r *http.Request, known Hosts, dryRun bool) ([]clusterapi.GoneHost, error) {
 	q, older := r.URL.Query(), clusterapi.DefaultOlder
 	if text := q.Get(clusterapi.QueryOlder); text != "" {
 		var err error
@@ -75,12 +75,12 @@ func collectGarbage(r *http.Request, e *intent.Engine, dryRun bool) ([]clusterap
 			return nil, errs.New(errs.Invalid, "query %s=%.40q: expected a duration like 10m", clusterapi.QueryOlder, text)
 		}
 	}
-	return e.CollectGarbage(r.Context(), q.Get(clusterapi.QueryHost), older, dryRun)
+	return known.CollectGarbage(r.Context(), q.Get(clusterapi.QueryHost), older, dryRun)
 }
 
 // describeCluster joins what the agents report with what the store says of their hosts.
-func describeCluster(ctx context.Context, e *intent.Engine, members *cluster.Members) (*clusterapi.Cluster, error) {
-	hosts, err := e.Hosts(ctx)
+func describeCluster(ctx context.Context, e *intent.Engine, members *cluster.Members, known Hosts) (*clusterapi.Cluster, error) {
+	hosts, err := known.Hosts(ctx)
 	if err != nil {
 		return nil, err
 	}

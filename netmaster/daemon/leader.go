@@ -14,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/api"
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/docknet"
+	"github.com/contiv/netplugin/netmaster/hostgc"
 	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/netmaster/reconcile"
 	"github.com/contiv/netplugin/objdb"
@@ -35,7 +36,7 @@ type LeaderConfig struct {
 	// Grace is how long a host may be down before its endpoints are removed; 0 means a day.
 	Grace time.Duration
 	// Nodes tells of the Kubernetes cluster that hosts are in; nil: they are in none.
-	Nodes intent.Nodes
+	Nodes hostgc.Nodes
 	// RequestTimeout is how long a request waits for the store; 0 means 10 s.
 	RequestTimeout time.Duration
 }
@@ -57,18 +58,21 @@ func NewLeader(cfg LeaderConfig) NewController {
 			return nil, err
 		}
 		hosts := agents.New(store, cfg.AgentPort)
+		var down *hostgc.Collector
 		engine, err := intent.New(ctx, intent.Config{
 			Log: cfg.Log, ClusterMode: cfg.ClusterMode, FwdMode: cfg.FwdMode, Infra: cfg.Infra, AgentPort: cfg.AgentPort,
-			Members: cfg.Members, Grace: cfg.Grace, Nodes: cfg.Nodes,
 			Loops: func(e *intent.Engine) []reconcile.Loop {
 				fabric := aci.New(aci.Config{
 					Log: cfg.Log, Store: store, Fence: lead.Fence(), Gateway: gateway,
 					Announce: func(ctx context.Context, group int) { announce(ctx, cfg.Log, hosts, group) },
 				}, e)
+				down = hostgc.New(hostgc.Config{
+					Log: cfg.Log, Store: store, Fence: lead.Fence(), Members: cfg.Members, Grace: cfg.Grace, Nodes: cfg.Nodes,
+				}, e)
 				if n := cfg.dockerNetworks(e, store, lead.Fence()); n != nil {
-					return []reconcile.Loop{docknet.Loop{Networks: n, Source: e}, fabric}
+					return []reconcile.Loop{docknet.Loop{Networks: n, Source: e}, fabric, down}
 				}
-				return []reconcile.Loop{fabric}
+				return []reconcile.Loop{fabric, down}
 			},
 		}, store, lead)
 		if err != nil {
@@ -79,7 +83,7 @@ func NewLeader(cfg LeaderConfig) NewController {
 				cfg.Log.WithError(err).Error("cannot create the default network; containers that name no network cannot be attached")
 			}
 		}
-		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
+		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
 	}
 }
 

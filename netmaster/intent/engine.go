@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/netmaster/agents"
-	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/reconcile"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
@@ -29,25 +27,9 @@ type Config struct {
 	FwdMode, Infra string
 	// AgentPort is where agents serve HTTP; 0 means 9090.
 	AgentPort int
-	// Members is who is registered and reports; nil: nobody is known to be.
-	Members *cluster.Members
-	// Grace is how long a host may be down before its endpoints are removed; 0 means
-	// DefaultGrace.
-	Grace time.Duration
-	// Nodes tells of the cluster of Kubernetes that hosts are in; nil when there is none.
-	// A host that is down and whose Node was deleted gets no grace period.
-	Nodes Nodes
 	// Loops makes what keeps things outside the store as the objects say; nil: nothing.
 	// The Engine runs them.
 	Loops func(*Engine) []reconcile.Loop
-}
-
-// Nodes tells which Nodes of Kubernetes there are.
-type Nodes interface {
-	// Gone reports whether there certainly is no Node of that name.
-	Gone(ctx context.Context, name string) bool
-	// Changed returns a channel that is closed when a Node comes or goes.
-	Changed() <-chan struct{}
 }
 
 // Engine is the intent of one term. Safe for concurrent use.
@@ -59,22 +41,14 @@ type Engine struct {
 	agents *agents.Client
 	loops  []reconcile.Loop
 
-	absences absences
-	done     chan struct{} // closed when everything that New has started has ended
+	done chan struct{} // closed when everything that New has started has ended
 }
 
 // New reads the store, repairs claims nobody owns, creates what must exist (the global
 // settings, tenant default) and starts the writer, which ends with ctx, the term's.
 func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadership) (*Engine, error) {
-	if cfg.Members == nil {
-		cfg.Members = cluster.New("")
-	}
-	if cfg.Grace == 0 {
-		cfg.Grace = DefaultGrace
-	}
 	e := &Engine{
 		cfg: cfg, store: store, model: newModel(cfg), agents: agents.New(store, cfg.AgentPort), done: make(chan struct{}),
-		absences: absences{since: map[string]time.Time{}, seen: map[string]time.Time{}},
 	}
 	commits := &committer{store: store, lead: lead, log: cfg.Log, pause: firstPause}
 	// The mark comes first: it proves that this term lasts, and that no transaction of
@@ -99,7 +73,10 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 	e.writer.metrics = newMetrics(func() int { return len(e.writer.queue) })
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { e.writer.run(ctx) })
+	running.Go(func() {
+		defer stop() // without a writer the term is over
+		e.writer.run(ctx)
+	})
 	if err := e.prepare(ctx); err != nil {
 		stop()
 		running.Wait()
@@ -111,7 +88,6 @@ func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadersh
 	for _, l := range e.loops {
 		running.Go(func() { l.Run(ctx) })
 	}
-	running.Go(func() { e.keepHosts(ctx) })
 	running.Go(func() { e.sweepReserved(ctx) })
 	go func() {
 		defer close(e.done)

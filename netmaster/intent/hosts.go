@@ -50,11 +50,18 @@ func (e *Engine) Hosts(ctx context.Context) (map[string]cluster.Known, error) {
 		known.Label, known.Endpoints = label, len(ids)
 		hosts[label] = known
 	}
-	for label, known := range hosts {
-		if since, _, away := e.absences.get(label); away {
-			known.Gone, known.CleanUp = since, since.Add(e.cfg.Grace)
-			hosts[label] = known
-		}
-	}
 	return hosts, nil
+}
+
+// EndpointsOf lists the ids of the endpoints that are homed on a host, sorted.
+func (e *Engine) EndpointsOf(label string) []string {
+	e.model.mu.RLock()
+	defer e.model.mu.RUnlock()
+	return sortedKeys(e.model.endpoints.ofHost, label)
+}
+
+// RemoveEndpoint removes an endpoint; kind NotFound: there is none.
+func (e *Engine) RemoveEndpoint(ctx context.Context, id string) error {
+	_, err := e.deleteEndpoint(ctx, id)
+	return err
 }

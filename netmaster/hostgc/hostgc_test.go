@@ -1,16 +1,20 @@
-package intent
+package hostgc
 
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/netmaster/cluster"
+	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/netmaster/intent/intenttest"
+	"github.com/contiv/netplugin/netmaster/reconcile"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
@@ -74,32 +78,47 @@ func (h *hostsOf) put(key, value string) {
 
 // lead starts a term that ends with the returned function. With a grace of hours
 // nothing happens by itself.
-func (h *hostsOf) lead(grace time.Duration) (*Engine, func()) {
+func (h *hostsOf) lead(grace time.Duration) (term, func()) {
 	h.t.Helper()
 	return h.leadWith(Config{Grace: grace})
 }
 
-func (h *hostsOf) leadWith(cfg Config) (*Engine, func()) {
+func (h *hostsOf) leadWith(cfg Config) (term, func()) {
 	h.t.Helper()
 	ctx, stop := context.WithCancel(h.t.Context())
 	lead, err := intenttest.Lead(ctx, h.store)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	cfg.Log, cfg.ClusterMode, cfg.FwdMode, cfg.Infra, cfg.Members = quiet(), "test", "routing", "default", h.members
-	e, err := New(ctx, cfg, h.store, lead)
+	log := logrus.New()
+	log.SetOutput(io.Discard)
+	cfg.Log, cfg.Store, cfg.Fence, cfg.Members = log, h.store, lead.Fence(), h.members
+	var made term
+	e, err := intent.New(ctx, intent.Config{
+		Log: log, ClusterMode: "test", FwdMode: "routing", Infra: "default",
+		Loops: func(e *intent.Engine) []reconcile.Loop {
+			made = term{engine: e, Collector: New(cfg, e)}
+			return []reconcile.Loop{made}
+		},
+	}, h.store, lead)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	end := func() { stop(); <-e.Done() }
 	h.t.Cleanup(end)
-	return e, end
+	return made, end
+}
+
+// term is a Collector with its intent.
+type term struct {
+	*Collector
+	engine *intent.Engine
 }
 
 // endpoint makes an endpoint on a host, with what its agent reports of it.
-func (h *hostsOf) endpoint(e *Engine, name, host string) {
+func (h *hostsOf) endpoint(e term, name, host string) {
 	h.t.Helper()
-	ch, err := e.CreateEndpoint(h.t.Context(), masterapi.CreateEndpointRequest{
+	ch, err := e.engine.CreateEndpoint(h.t.Context(), masterapi.CreateEndpointRequest{
 		TenantName: "default", NetworkName: "n1", ConfigEP: masterapi.ConfigEP{Container: name, Host: host},
 	})
 	if err != nil {
@@ -134,11 +153,16 @@ func (h *hostsOf) eventually(what string, holds func() bool) {
 	eventually.True(h.t, what, holds)
 }
 
-func networkN1(t *testing.T, e *Engine) {
+func networkN1(t *testing.T, e term) {
 	t.Helper()
 	body := []byte(`{"tenantName":"default","networkName":"n1","encap":"vxlan","subnet":"10.1.1.0/24"}`)
-	if _, err := e.networks().Put(t.Context(), "default:n1", body); err != nil {
-		t.Fatal(err)
+	for _, c := range e.engine.Collections() {
+		if c.Name() != "networks" {
+			continue
+		}
+		if _, err := c.Put(t.Context(), "default:n1", body); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -158,7 +182,7 @@ func TestDeadHost(t *testing.T) {
 	h.eventually("h2 is removed", func() bool { return len(h.left(state.HostRoot)) == 1 })
 	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
 	h.wantLeft("operational records", state.OperEndpointRt, "n1.default-a")
-	h.wantLeft("absences", absentRoot)
+	h.wantLeft("absences", downRoot)
 	if n := len(h.left(state.IPAMRoot)); n != 1 {
 		t.Errorf("%d addresses are claimed, want 1", n)
 	}
@@ -176,19 +200,19 @@ func TestHostComesBack(t *testing.T) {
 	networkN1(t, e)
 	h.endpoint(e, "a", "h1")
 	h.leave("h1")
-	if err := e.lookAtHosts(t.Context()); err != nil {
+	if err := e.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.wantLeft("absences", absentRoot, "h1")
+	h.wantLeft("absences", downRoot, "h1")
 	hosts, err := e.Hosts(t.Context())
 	if err != nil || hosts["h1"].Gone.IsZero() || hosts["h1"].CleanUp.Sub(hosts["h1"].Gone) != time.Hour {
 		t.Errorf("the host is shown as %+v, %v", hosts["h1"], err)
 	}
 	h.register("h1")
-	if err := e.lookAtHosts(t.Context()); err != nil {
+	if err := e.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.wantLeft("absences", absentRoot)
+	h.wantLeft("absences", downRoot)
 	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
 }
 
@@ -203,23 +227,23 @@ func TestAbsenceSurvives(t *testing.T) {
 	h.leave("h1")
 	end()
 	long := time.Now().Add(-2 * time.Hour).UTC()
-	h.put(absentRoot+"h1", `{"since":"`+long.Format(time.RFC3339)+`"}`)
+	h.put(downRoot+"h1", `{"since":"`+long.Format(time.RFC3339)+`"}`)
 	second, _ := h.lead(time.Hour)
 	h.eventually("the absence is known", func() bool {
-		since, _, away := second.absences.get("h1")
+		since, _, away := second.down.get("h1")
 		return away && since.Before(long.Add(time.Second))
 	})
-	if err := second.lookAtHosts(t.Context()); err != nil {
+	if err := second.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
-	second.absences.set("h1", long, long) // as if it had looked for long enough
-	if err := second.lookAtHosts(t.Context()); err != nil {
+	second.down.set("h1", long, long) // as if it had looked for long enough
+	if err := second.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h.wantLeft("endpoints", state.EndpointRoot)
 	h.wantLeft("hosts", state.HostRoot)
-	h.wantLeft("absences", absentRoot)
+	h.wantLeft("absences", downRoot)
 }
 
 // TestProofs: whatever has been seen of a host, it keeps everything when the store says it
@@ -231,7 +255,7 @@ func TestProofs(t *testing.T) {
 	networkN1(t, e)
 	h.endpoint(e, "a", "h1")
 	long := time.Now().Add(-2 * time.Hour)
-	e.absences.set("h1", long, long)
+	e.down.set("h1", long, long)
 	if n, err := e.removeHost(t.Context(), "h1"); n != 0 || err != nil {
 		t.Errorf("a registered host: %d endpoints, %v", n, err)
 	}
@@ -259,7 +283,7 @@ func TestFormerLeaderRemovesNothing(t *testing.T) {
 	h.leave("h1")
 	h.lead(time.Hour)
 	long := time.Now().Add(-2 * time.Hour)
-	former.absences.set("h1", long, long)
+	former.down.set("h1", long, long)
 	if _, err := former.removeHost(t.Context(), "h1"); err == nil {
 		t.Error("a former leader has removed a host")
 	}
@@ -277,7 +301,7 @@ func TestHalfRemoved(t *testing.T) {
 	h.endpoint(e, "a", "h1")
 	h.endpoint(e, "b", "h1")
 	h.leave("h1")
-	if err := e.lookAtHosts(t.Context()); err != nil {
+	if err := e.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	away := errs.Wrap(errs.Unavailable, errors.New("the store is unavailable"))
@@ -292,13 +316,13 @@ func TestHalfRemoved(t *testing.T) {
 	if _, err := e.removeHost(t.Context(), "h1"); err == nil {
 		t.Error("no error while the store is unavailable")
 	}
-	h.wantLeft("absences", absentRoot, "h1")
+	h.wantLeft("absences", downRoot, "h1")
 	h.store.OnCommit(func(objdb.Txn) memory.Fault { return memory.Fault{} })
 	if n, err := e.removeHost(t.Context(), "h1"); n != 0 || err != nil {
 		t.Errorf("the rest: %d endpoints, %v", n, err)
 	}
 	h.wantLeft("hosts", state.HostRoot)
-	h.wantLeft("absences", absentRoot)
+	h.wantLeft("absences", downRoot)
 }
 
 // TestGarbage: by hand the grace need not be waited for, and a dry run removes nothing.
@@ -311,7 +335,7 @@ func TestGarbage(t *testing.T) {
 	h.endpoint(e, "a", "h1")
 	h.endpoint(e, "b", "h2")
 	h.leave("h2")
-	if err := e.lookAtHosts(t.Context()); err != nil {
+	if err := e.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if gone, err := e.CollectGarbage(t.Context(), "", time.Hour, false); err != nil || len(gone) != 0 {

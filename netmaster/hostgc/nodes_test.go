@@ -1,4 +1,4 @@
-package intent
+package hostgc
 
 import (
 	"context"
@@ -55,12 +55,12 @@ func TestDeletedNode(t *testing.T) {
 	for _, host := range hosts[1:] {
 		h.leave(host)
 	}
-	if err := e.lookAtHosts(t.Context()); err != nil {
+	if err := e.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.wantLeft("absences", absentRoot, "away", "dead", "plain")
+	h.wantLeft("absences", downRoot, "away", "dead", "plain")
 	nodes.remove("node-of-dead") // which is noticed by itself
-	h.eventually("the host whose Node is gone is removed", func() bool { return len(h.left(absentRoot)) == 2 })
+	h.eventually("the host whose Node is gone is removed", func() bool { return len(h.left(downRoot)) == 2 })
 	h.wantLeft("hosts", state.HostRoot, "alive", "away", "plain")
 	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-c-alive", "n1.default-c-away", "n1.default-c-plain")
 	h.wantLeft("operational records", state.OperEndpointRt, "n1.default-c-alive", "n1.default-c-away", "n1.default-c-plain")
