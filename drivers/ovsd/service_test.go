@@ -304,8 +304,12 @@ func askOn(t *testing.T, d *Driver, client, server, other container) {
 			if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 				t.Fatal(err)
 			}
-			n, err := conn.Read(buf)
-			return err == nil && strings.TrimSpace(string(buf[:n])) == left.ep.IPv4.String()
+			for { // past all answers of before
+				n, err := conn.Read(buf)
+				if err != nil || strings.TrimSpace(string(buf[:n])) == left.ep.IPv4.String() {
+					return err == nil
+				}
+			}
 		})
 	}
 }
