@@ -172,7 +172,11 @@ func (c *Compiler) Step(n int) (out []Output, done bool) {
 				continue
 			}
 			c.queue = slices.Sorted(maps.Keys(c.dirty[c.at]))
-			c.dirty[c.at] = nil
+			if len(c.queue) > 64 {
+				c.dirty[c.at] = nil // a burst is over
+			} else {
+				clear(c.dirty[c.at])
+			}
 		}
 		key := c.queue[0]
 		c.queue = c.queue[1:]
