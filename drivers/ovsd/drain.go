@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/ovsd/compiler"
 	"github.com/contiv/netplugin/ofnet"
 )
@@ -81,6 +82,11 @@ func (d *Driver) pass() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = d.begun
+	if slices.Contains(sweeps, drivers.SourceStore) {
+		d.whole = true // only now may the router and the host's plan take away what a predecessor has left
+		d.router.wake()
+		d.host.Kick()
+	}
 	if d.vrfs.unsaved(d.compiler.VRFs) {
 		d.wantRepair()
 		d.limits.wake()

@@ -46,6 +46,7 @@ type Driver struct {
 	compiler     *compiler.Compiler
 	begun, ended int              // passes of drain
 	sweeps       []drivers.Source // are synced once a pass has ended
+	whole        bool             // all that the store has declared has been compiled and handed over once
 	changed      signal.Signal    // after a pass, and when ports change
 	status       status
 }

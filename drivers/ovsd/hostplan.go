@@ -30,7 +30,7 @@ func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	access := d.compiler.HostAccess()
-	if !d.status.started || !d.compiler.Synced || d.compiler.Global.FwdMode == "" {
+	if !d.status.started || !d.whole || d.compiler.Global.FwdMode == "" {
 		return hostnet.Plan{}, false
 	}
 	if !access.Addr4.IsValid() {

@@ -154,7 +154,7 @@ func (d *Driver) routerInput() (w routerInput, err error) {
 	config := d.router.speakerWanted()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w = routerInput{config: config, synced: d.compiler.Synced, pipeline: d.pipeline(d.bridges[ofnet.VLAN])}
+	w = routerInput{config: config, synced: d.whole, pipeline: d.pipeline(d.bridges[ofnet.VLAN])}
 	if w.config == nil || w.pipeline == nil {
 		w.config = nil
 		return w, nil
