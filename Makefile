@@ -9,6 +9,8 @@ PREFIX   ?= /usr/local
 JOBS     ?= 2
 PACKAGES ?= ./...
 FUZZTIME ?= 30s
+# The tools of lint and fmt have a module of their own.
+TOOL     := $(GO) tool -modfile=scripts/tools/go.mod
 # Whether what the tests with a cluster of Kubernetes need has been built.
 CLUSTER  := scripts/kubernetes --complete && scripts/containerd --complete
 
@@ -69,9 +71,9 @@ lint: ## go mod tidy, vet, staticcheck, gofumpt, the project's own rules
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) vet -tags kubernetes ./test/kubernetes ./test/bench
-	$(GO) tool staticcheck ./...
-	$(GO) tool staticcheck -tags kubernetes ./test/kubernetes ./test/bench
-	@unformatted="$$($(GO) tool gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
+	$(TOOL) staticcheck ./...
+	$(TOOL) staticcheck -tags kubernetes ./test/kubernetes ./test/bench
+	@unformatted="$$($(TOOL) gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
 	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/diagrams scripts/ovs scripts/deps scripts/fuzz scripts/version-flags .ci/run
 	sh -n install/image/entrypoint
@@ -98,7 +100,7 @@ dockerd: ## build the Docker Engine 28 that tests use into a cache, once
 	scripts/dockerd
 
 fmt: ## format the source
-	$(GO) tool gofumpt -w .
+	$(TOOL) gofumpt -w .
 
 install: build install-files ## install binaries, units and sample settings below DESTDIR
 
