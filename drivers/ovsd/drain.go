@@ -39,18 +39,15 @@ func (d *Driver) wake() {
 }
 
 // pass computes everything that is marked. Owners get their new programs before others
-// lose theirs: what refers to something goes before it does.
+// lose theirs: what refers to something goes before it does. Rules and policies go before
+// the flows that have connections judged again.
 func (d *Driver) pass() {
 	d.mu.Lock()
 	d.begun++
 	sweeps := d.sweeps
 	d.sweeps = nil
 	d.mu.Unlock()
-	type removal struct {
-		sw    *ofnet.Switch
-		owner string
-	}
-	var gone []removal
+	gone := newRemovals()
 	for done := false; !done; {
 		d.mu.Lock()
 		var out []compiler.Output
@@ -61,10 +58,14 @@ func (d *Driver) pass() {
 				d.tell(o.Kind, o.Key)
 				continue
 			}
+			if o.Kind == compiler.TenantFlows {
+				gone.carryOut(ofPolicies) // or connections would be judged by them once more, for the last time
+			}
 			for encap, s := range d.bridges {
 				if p := *o.In(encap); p.Empty() {
-					gone = append(gone, removal{s.sw, o.Owner})
+					gone.add(s.sw, o.Kind, o.Owner)
 				} else {
+					gone.cancel(s.sw, o.Owner)
 					s.sw.Set(o.Owner, p)
 				}
 			}
@@ -73,9 +74,7 @@ func (d *Driver) pass() {
 			}
 		}
 	}
-	for _, r := range slices.Backward(gone) {
-		r.sw.Remove(r.owner)
-	}
+	gone.carryOut(func(compiler.Kind) bool { return true })
 	for _, source := range sweeps {
 		d.sweep(source)
 	}

@@ -162,6 +162,9 @@ func (c *Compiler) Dirty() bool {
 // that was marked before it began has been computed.
 func (c *Compiler) Step(n int) (out []Output, done bool) {
 	for ; n > 0; n-- {
+		if len(c.queue) > 0 && c.at == TenantFlows && c.dirtyBefore(TenantFlows) {
+			c.startOver()
+		}
 		for len(c.queue) == 0 {
 			if c.at == numKinds {
 				c.at = 0
@@ -169,6 +172,10 @@ func (c *Compiler) Step(n int) (out []Output, done bool) {
 			}
 			if len(c.dirty[c.at]) == 0 {
 				c.at++
+				continue
+			}
+			if c.at == TenantFlows && c.dirtyBefore(TenantFlows) {
+				c.startOver()
 				continue
 			}
 			c.queue = slices.Sorted(maps.Keys(c.dirty[c.at]))
@@ -187,6 +194,21 @@ func (c *Compiler) Step(n int) (out []Output, done bool) {
 		}
 	}
 	return out, false
+}
+
+// dirtyBefore reports whether there is something to compute of a kind before k.
+func (c *Compiler) dirtyBefore(k Kind) bool {
+	return slices.ContainsFunc(c.dirty[:k], func(m map[string]struct{}) bool { return len(m) > 0 })
+}
+
+// startOver goes back to the first kind. Flows of tenants have connections judged again, by
+// the rules that there are then: what has changed since the pass began must not be missed,
+// as nothing would have them judged once more.
+func (c *Compiler) startOver() {
+	for _, key := range c.queue {
+		c.markers[c.at](key)
+	}
+	c.queue, c.at = nil, 0
 }
 
 // compute computes one row. A fact that has changed marks what follows from it.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -169,5 +170,43 @@ func TestNothingIsLeft(t *testing.T) {
 		if n != 0 {
 			t.Errorf("%s: %d are left", what, n)
 		}
+	}
+}
+
+// TestRulesComeBeforeGenerations: when the flows of a tenant are computed, which have
+// connections judged again, the flows of all rules and policies are those of the inputs,
+// also of inputs that have changed while a pass was under way.
+func TestRulesComeBeforeGenerations(t *testing.T) {
+	judging := func(all map[ofnet.Encap]map[string]ofnet.Program) []string {
+		return slices.DeleteFunc(text(all), func(line string) bool {
+			_, owner, _ := strings.Cut(line, " ")
+			return !strings.HasPrefix(owner, "rule/") && !strings.HasPrefix(owner, "allow/") && !strings.HasPrefix(owner, "guard/")
+		})
+	}
+	checked := 0
+	for seed := range seeds(100) {
+		r := changes{rand.New(rand.NewPCG(seed, 28)), New(testConfig(), Inputs{})}
+		b := bridges{ofnet.VLAN: {}, ofnet.VXLAN: {}}
+		for e := range b {
+			r.c.SetBridge(e, BridgeState{Round: 1})
+		}
+		r.c.SetSynced()
+		for range 1500 {
+			if r.IntN(12) == 0 {
+				r.change()
+			}
+			out, _ := r.c.Step(1)
+			b.take(out)
+			if len(out) == 0 || out[0].Kind != TenantFlows {
+				continue
+			}
+			checked++
+			if diff := cmp.Diff(judging(Compile(testConfig(), r.c.Inputs)), judging(b)); diff != "" {
+				t.Fatalf("seed %d: flows of %s are computed before those of rules (-inputs +computed):\n%s", seed, out[0].Owner, diff)
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d flows of tenants were looked at", checked)
 	}
 }

@@ -1,0 +1,67 @@
+package ovsd
+
+import (
+	"slices"
+
+	"github.com/contiv/netplugin/drivers/ovsd/compiler"
+	"github.com/contiv/netplugin/ofnet"
+)
+
+// removals are the owners that lose their programs in a pass, in the order in which they
+// were computed. They are carried out in reverse, as what refers to something is computed
+// after it.
+type removals struct {
+	order []removal
+	todo  map[ownerOf]struct{}
+}
+
+type removal struct {
+	ownerOf
+	kind compiler.Kind
+}
+
+// ownerOf is an owner of flows in a bridge.
+type ownerOf struct {
+	sw    programmed
+	owner string
+}
+
+// programmed is a switch, as far as removals need it.
+type programmed interface{ Remove(owner string) }
+
+var _ programmed = (*ofnet.Switch)(nil)
+
+func newRemovals() removals { return removals{todo: map[ownerOf]struct{}{}} }
+
+func (r *removals) add(sw programmed, kind compiler.Kind, owner string) {
+	o := ownerOf{sw, owner}
+	if _, known := r.todo[o]; !known {
+		r.todo[o] = struct{}{}
+		r.order = append(r.order, removal{o, kind})
+	}
+}
+
+// cancel keeps an owner that has got a program again.
+func (r *removals) cancel(sw programmed, owner string) {
+	o := ownerOf{sw, owner}
+	if _, known := r.todo[o]; known {
+		delete(r.todo, o)
+		r.order = slices.DeleteFunc(r.order, func(x removal) bool { return x.ownerOf == o })
+	}
+}
+
+// carryOut removes the owners of the kinds that which names.
+func (r *removals) carryOut(which func(compiler.Kind) bool) {
+	for _, x := range slices.Backward(r.order) {
+		if which(x.kind) {
+			x.sw.Remove(x.owner)
+			delete(r.todo, x.ownerOf)
+		}
+	}
+	r.order = slices.DeleteFunc(r.order, func(x removal) bool { return which(x.kind) })
+}
+
+// ofPolicies tells the kinds of flows by which connections are judged.
+func ofPolicies(k compiler.Kind) bool {
+	return k == compiler.RuleFlows || k == compiler.RuleSetFlows || k == compiler.PolicyFlows
+}
