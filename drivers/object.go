@@ -51,7 +51,7 @@ func (s Source) String() string {
 }
 
 // Speaker is the BGP speaker of this host, which announces its containers on VLAN
-// networks, and whose routes lead them to the outside.
+// networks, and through whose routes they reach external networks.
 type Speaker struct{ bgp.Config }
 
 // ClusterReach has the host itself reach containers of other hosts too, where it knows

@@ -18,7 +18,7 @@ type Service struct {
 	// Affinity is how long after its last connection a client gets the same provider
 	// again; 0: a provider is chosen for each connection.
 	Affinity time.Duration
-	// OnlyLocal leads containers to providers of their own host only; without any, and
+	// OnlyLocal forwards containers to providers of their own host only; without any, and
 	// only then, clients are not told that nobody is there.
 	OnlyLocal bool
 }

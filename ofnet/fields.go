@@ -137,5 +137,5 @@ func applyGoto(a of.Actions, t uint8) of.Instructions {
 
 func apply(a of.Actions) of.Instructions { return of.NewInstructions().Apply(a) }
 
-// drop is the absence of instructions.
+// drop has no instructions.
 const drop = of.Instructions("")

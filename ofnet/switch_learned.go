@@ -81,7 +81,7 @@ func (s *Switch) Counters(ctx context.Context, cookie, mask uint64, yield func(o
 }
 
 // RuleHits sums up, by owner, what the flows of rules have judged: the packets that open
-// connections, those that rules judged anew after a change, and what they denied.
+// connections, those that rules judged again after a change, and what they denied.
 func (s *Switch) RuleHits(ctx context.Context) (map[string]of.Counter, error) {
 	hits := map[string]of.Counter{}
 	err := s.Counters(ctx, featurePolicy<<cookieFeatureShift, 0xff<<cookieFeatureShift, func(f of.FlowStats) {

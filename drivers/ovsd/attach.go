@@ -13,7 +13,7 @@ import (
 )
 
 // Attach gives an endpoint of this host a port, or returns the one it has if both its
-// ends are where they belong. Otherwise what there is is made anew.
+// ends are where they belong. Otherwise what exists is replaced.
 func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.Encap, tag uint16) (drivers.Port, error) {
 	side, ok := d.bridges[encap]
 	if !ok {

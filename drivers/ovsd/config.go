@@ -75,7 +75,7 @@ type Config struct {
 	// ConnectionRate bounds the tracked connections that a container may begin per second,
 	// ConnectionLimit those that the switch tracks for a tenant in each zone; 0: no bound.
 	ConnectionRate, ConnectionLimit uint32
-	// EndpointPolicies makes room for guards; without it they are not heeded.
+	// EndpointPolicies adds the tables of endpoint policies; without it they are ignored.
 	EndpointPolicies bool
 	// Sources declare objects besides the store, and say when they are synced.
 	Sources []drivers.Source

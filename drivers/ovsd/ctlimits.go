@@ -39,7 +39,7 @@ func (c *ctLimits) zones() (zones []uint16) {
 	return zones
 }
 
-// run keeps the limits as they should be until ctx ends.
+// run keeps the limits in the datapath until ctx ends.
 func (c *ctLimits) run(ctx context.Context) error {
 	said := ""
 	for ctx.Err() == nil {

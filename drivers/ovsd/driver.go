@@ -286,7 +286,7 @@ func (d *Driver) keepBridges(ctx context.Context) error {
 			err = d.ensureDNSPorts(attempt)
 		}
 		if err == nil {
-			err = d.saveVRFs(attempt) // a bridge made anew has lost them
+			err = d.saveVRFs(attempt) // a bridge that was recreated has lost them
 		}
 		if err == nil {
 			err = d.retag(attempt)

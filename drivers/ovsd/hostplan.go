@@ -13,7 +13,7 @@ import (
 )
 
 // HostReady returns nil when the host's own side, by which it reaches containers and
-// they the world, is as it should be, or what is amiss.
+// they the world, is set up, or what is missing.
 func (d *Driver) HostReady() error {
 	d.mu.Lock()
 	err := d.status.hostErr

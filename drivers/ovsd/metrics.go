@@ -130,7 +130,7 @@ func (c collector) asked(s *bridge, put func(*prometheus.Desc, prometheus.ValueT
 	}
 }
 
-// rules exports what the rules have decided on. While a switch is away it is left out.
+// rules exports what the rules have decided on. While a switch is unavailable it is left out.
 func (c collector) rules(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()

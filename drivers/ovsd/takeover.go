@@ -203,7 +203,7 @@ func (d *Driver) ensurePatch(ctx context.Context) error {
 }
 
 // holdTakeover sees that the host has by the bridge's local port what was noted of the
-// interfaces. The port may be a new one: the userspace datapath makes it anew with every
+// interfaces. The port may be a new one: the userspace datapath recreates it with every
 // start of the switch.
 func (d *Driver) holdTakeover() error {
 	noted, ok, err := d.taken()

@@ -38,7 +38,7 @@ var traceWords = map[string]map[string]string{
 	"external":        {"route": "route %s leads there", "fixed": "its destination is not routed", "miss": "no route leads to its destination"},
 	"track":           {"vrf": "tenant %s has rules"},
 	"state":           {"vrf": "it belongs to a connection that the rules admit", "fixed": "it answers a packet that the rules admitted"},
-	"endpoint-policy": {"guard": "endpoint %s is held to network policies: the connection is looked up"},
+	"endpoint-policy": {"guard": "endpoint %s is subject to network policies: the connection is tracked"},
 	"policy-out":      {"own-node": "pods may talk to their own host"},
 	"policy-in":       {"own-node": "a host may talk to its pods"},
 	"allow-out":       {"allow": "the sender's network policies allow it (%s)", "fixed": "the sender's network policies do not allow it"},

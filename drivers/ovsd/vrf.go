@@ -48,7 +48,7 @@ func (d *Driver) vrfNumbers() []uint16 {
 	return slices.Collect(maps.Values(d.compiler.VRFs))
 }
 
-// saveVRFs stores the numbers, also where a bridge made anew has lost them.
+// saveVRFs stores the numbers, also where a bridge that was recreated has lost them.
 func (d *Driver) saveVRFs(ctx context.Context) error {
 	d.mu.Lock()
 	numbers := maps.Clone(d.compiler.VRFs)

@@ -207,7 +207,7 @@ func (s *server) peer(n Neighbor, restarting bool) *api.Peer {
 	p := &api.Peer{
 		Conf:   &api.PeerConf{NeighborAddress: n.Addr.String(), PeerAsn: n.AS, AuthPassword: n.Password, AllowOwnAsn: 1},
 		Timers: &api.Timers{Config: &api.TimersConfig{ConnectRetry: connectRetry, HoldTime: holdTime, KeepaliveInterval: keepalive, IdleHoldTimeAfterReset: 1}},
-		// Sessions are bound to an address, not to an interface: that may be made anew
+		// Sessions are bound to an address, not to an interface: that may be recreated
 		// beneath them, when the switch restarts.
 		Transport: &api.Transport{LocalAddress: local.String(), RemotePort: uint32(s.cfg.Port)},
 		GracefulRestart: &api.GracefulRestart{

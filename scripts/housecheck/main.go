@@ -20,7 +20,7 @@ import (
 
 func main() {
 	breaches := 0
-	for _, rule := range []func(string) ([]string, error){check, checkDocs, checkNames, checkDiagrams, checkPackages} {
+	for _, rule := range []func(string) ([]string, error){check, checkDocs, checkNames, checkDiagrams, checkPackages, checkWords} {
 		findings, err := rule(".")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "housecheck:", err)

@@ -27,3 +27,14 @@ func TestCheckWords(t *testing.T) {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 }
+
+// TestWords checks the messages, comments and documents of this project.
+func TestWords(t *testing.T) {
+	findings, err := checkWords("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		t.Error(f)
+	}
+}

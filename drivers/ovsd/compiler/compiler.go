@@ -8,7 +8,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// Compiler computes programs anew as their inputs change. It is not safe for concurrent
+// Compiler recomputes programs as their inputs change. It is not safe for concurrent
 // use. Create it with New.
 type Compiler struct {
 	Inputs

@@ -81,7 +81,7 @@ type dependency struct {
 // row changes, and may look at any input.
 type relation func(c *Compiler, key string, mark func(string))
 
-// dependencies is all there is to know about what has to be computed anew after a change.
+// dependencies is what has to be recomputed after a change.
 // The package's documentation draws it.
 var dependencies = []dependency{
 	{Global, Pipeline, allOf(Pipeline)},

@@ -186,7 +186,7 @@ func (r *Namespace) inside(f func() error) error {
 	return <-done
 }
 
-// Close lets go of the namespace, which stays.
+// Close releases the namespace, which stays.
 func (r *Namespace) Close() {
 	if r.Listener != nil {
 		r.Listener.Close()

@@ -57,7 +57,7 @@ func (s *Switch) startSwitch() {
 }
 
 // Restart ends ovs-vswitchd with a signal and runs it again: flows, groups and
-// meters are gone, bridges and ports are made anew from the database.
+// meters are gone, bridges and ports are recreated from the database.
 func (s *Switch) Restart(sig syscall.Signal) {
 	s.t.Helper()
 	s.vs.end(sig)
