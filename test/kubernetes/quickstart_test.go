@@ -19,10 +19,10 @@ import (
 // Sections of docs/kubernetes.md that are followed.
 const (
 	quickStart = "Quick start"
-	changes    = "Changes, upgrades"
+	changes    = "Configuration changes and upgrades"
 	noSwitch   = "Nodes without Open vSwitch"
-	ownEtcd    = "An etcd cluster of your own"
-	leave      = "Leave"
+	ownEtcd    = "External etcd"
+	leave      = "Uninstall"
 )
 
 // tunnels is how contiv.yaml is edited for nodes with a network of their own for tunnels.
