@@ -17,10 +17,10 @@ func aciGwCommands() *cli.Command {
 		Name: "aci-gw", Usage: "settings of the gateway to an ACI fabric",
 		Commands: []*cli.Command{
 			leaf("info", "show the settings", noArguments(), ignored, info(contivmodel.AciGwKind(), aciGwText)),
-			leaf("inspect", "show the settings with what makes use of them", noArguments(), nil, func(ctx context.Context, cmd *cli.Command) error {
+			leaf("inspect", "show the settings and the objects that use them", noArguments(), nil, func(ctx context.Context, cmd *cli.Command) error {
 				return inspect(ctx, cmd, contivmodel.AciGwKind(), contivmodel.AciGwName)
 			}),
-			leaf("set", "change the settings that are given", noArguments(), fieldFlags(contivmodel.AciGwKind(), aciGwOptions()), aciGwSet),
+			leaf("set", "change settings", noArguments(), fieldFlags(contivmodel.AciGwKind(), aciGwOptions()), aciGwSet),
 		},
 	}
 }

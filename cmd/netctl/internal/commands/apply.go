@@ -18,15 +18,15 @@ func applyCommand() *cli.Command {
 		&cli.StringSliceFlag{Name: "filename", Aliases: []string{"f"}, Usage: "`FILE` or directory of YAML or JSON, - for stdin; may be repeated"},
 		&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "show what would change, change nothing"},
 	}
-	return leaf("apply", "make the objects that files describe", noArguments(), flags, apply)
+	return leaf("apply", "create or update the objects in files", noArguments(), flags, apply)
 }
 
 func exportCommand() *cli.Command {
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: "tenant", Aliases: []string{"t"}, Usage: "only the tenant `NAME` and what belongs to it"},
+		&cli.StringFlag{Name: "tenant", Aliases: []string{"t"}, Usage: "only the tenant `NAME` and its objects"},
 		&cli.BoolFlag{Name: "json", Aliases: []string{"j"}, Usage: "write JSON instead of YAML"},
 	}
-	return leaf("export", "write all objects as a file that apply takes", noArguments(), flags, export)
+	return leaf("export", "write all objects in the format of apply", noArguments(), flags, export)
 }
 
 // apply makes what files describe. Nothing is changed unless all of them can be read

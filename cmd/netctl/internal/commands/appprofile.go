@@ -21,7 +21,7 @@ func appProfileCommands() *cli.Command {
 		}
 	}
 	return &cli.Command{
-		Name: "app-profile", Usage: "applications: groups that go together",
+		Name: "app-profile", Usage: "app profiles: sets of groups",
 		Commands: []*cli.Command{
 			leaf("create", "create an app profile, or replace the groups of an existing one", name, flags(), func(ctx context.Context, cmd *cli.Command) error {
 				p := appProfile(cmd)

@@ -41,7 +41,7 @@ func bgpOptions() []option {
 
 func bgpFlags() []cli.Flag {
 	return append(fieldFlags(contivmodel.BgpKind(), bgpOptions()),
-		&cli.BoolFlag{Name: "ttl-security", Usage: "take no session from beyond the link (RFC 5082); the neighbors must do the same"})
+		&cli.BoolFlag{Name: "ttl-security", Usage: "accept sessions from the link only (RFC 5082); neighbors must do the same"})
 }
 
 func createBgp(ctx context.Context, cmd *cli.Command) error {

@@ -12,9 +12,9 @@ import (
 
 func clusterCommands() *cli.Command {
 	return &cli.Command{
-		Name: "cluster", Usage: "hosts and how they are",
+		Name: "cluster", Usage: "hosts and their state",
 		Commands: []*cli.Command{
-			leaf("ls", "list hosts, with what they have applied", noArguments(), []cli.Flag{jsonFlag(), quietFlag()}, listHosts),
+			leaf("ls", "list hosts with their applied revisions", noArguments(), []cli.Flag{jsonFlag(), quietFlag()}, listHosts),
 		},
 	}
 }

@@ -36,7 +36,7 @@ const (
 )
 
 func completionCommand() *cli.Command {
-	return leaf("completion", "print a script by which a shell completes what is typed", arguments{
+	return leaf("completion", "print a shell completion script", arguments{
 		names: "bash|zsh|fish", count: 1, missing: "Name of a shell required: bash, zsh or fish",
 	}, nil, func(_ context.Context, cmd *cli.Command) error {
 		script, ok := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}[cmd.Args().First()]

@@ -26,7 +26,7 @@ func endpointCommands() *cli.Command {
 					}
 					return printJSON(cmd, v)
 				}),
-			leaf("gc", "remove the endpoints of hosts that are gone, without waiting for the grace", noArguments(), []cli.Flag{
+			leaf("gc", "remove the endpoints of hosts that are down, without waiting for the grace period", noArguments(), []cli.Flag{
 				&cli.StringFlag{Name: "host", Usage: "of this `host` only"},
 				&cli.DurationFlag{Name: "older-than", Usage: "of hosts that have been down for `DURATION` at least", Value: clusterapi.DefaultOlder},
 				&cli.BoolFlag{Name: "dry-run", Usage: "only show what would be removed"},
@@ -55,7 +55,7 @@ func collectGarbage(ctx context.Context, cmd *cli.Command) error {
 	text := ""
 	for _, h := range gone {
 		for _, id := range h.Endpoints {
-			text += fmt.Sprintf("%s endpoint %s of host %s, away since %s\n", verb, id, h.Host, h.Gone)
+			text += fmt.Sprintf("%s endpoint %s of host %s, down since %s\n", verb, id, h.Host, h.Gone)
 		}
 		text += fmt.Sprintf("%s host %s\n", verb, h.Host)
 	}

@@ -14,7 +14,7 @@ func externalContractsCommands() *cli.Command {
 	kind := contivmodel.ExtContractsGroupKind()
 	name := arguments{names: "CONTRACTS-GROUP", count: 1, missing: "Contracts group name required"}
 	return &cli.Command{
-		Name: "external-contracts", Usage: "contracts of an ACI fabric that groups provide or consume",
+		Name: "external-contracts", Usage: "external contracts groups of an ACI fabric, provided or consumed by groups",
 		Commands: []*cli.Command{
 			leaf("create", "create an external contracts group", name, contractsFlags(), createContracts),
 			leaf("rm", "delete an external contracts group", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {

@@ -20,7 +20,7 @@ func globalCommands() *cli.Command {
 				func(ctx context.Context, cmd *cli.Command) error {
 					return inspect(ctx, cmd, contivmodel.GlobalKind(), contivmodel.GlobalName)
 				}),
-			leaf("set", "change the settings that are given", noArguments(), fieldFlags(contivmodel.GlobalKind(), globalOptions()), globalSet),
+			leaf("set", "change settings", noArguments(), fieldFlags(contivmodel.GlobalKind(), globalOptions()), globalSet),
 		},
 	}
 }
@@ -28,11 +28,11 @@ func globalCommands() *cli.Command {
 func globalOptions() []option {
 	return []option{
 		{field: "networkInfraType", name: "fabric-mode", alias: "f", usage: "`aci, aci-opflex or default`"},
-		{field: "vlans", name: "vlan-range", alias: "v", usage: "VLANs to hand out, `LOW-HIGH`"},
-		{field: "vxlans", name: "vxlan-range", alias: "x", usage: "VNIs to hand out, `LOW-HIGH`"},
+		{field: "vlans", name: "vlan-range", alias: "v", usage: "VLANs to allocate, `LOW-HIGH`"},
+		{field: "vxlans", name: "vxlan-range", alias: "x", usage: "VNIs to allocate, `LOW-HIGH`"},
 		{field: "fwdMode", name: "fwd-mode", alias: "b", usage: "`bridge or routing`"},
 		{field: "arpMode", name: "arp-mode", alias: "a", usage: "`proxy or flood`"},
-		{field: "pvtSubnet", name: "private-subnet", alias: "s", usage: "addresses for use inside the hosts, `ADDRESS/16`"},
+		{field: "pvtSubnet", name: "private-subnet", alias: "s", usage: "addresses for internal use on hosts, `ADDRESS/16`"},
 	}
 }
 

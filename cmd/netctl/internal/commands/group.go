@@ -14,9 +14,9 @@ func groupCommands() *cli.Command {
 	name := arguments{names: "GROUP", count: 1, missing: "Group name required"}
 	both := arguments{names: "NETWORK GROUP", count: 2, missing: "Network and group name required"}
 	return &cli.Command{
-		Name: "group", Usage: "endpoint groups: containers of a network that are treated alike",
+		Name: "group", Usage: "endpoint groups: containers of a network with the same policies",
 		Commands: []*cli.Command{
-			leaf("create", "create a group, or replace what an existing one refers to", both, fieldFlags(kind, groupOptions()), createGroup),
+			leaf("create", "create a group, or replace the references of an existing one", both, fieldFlags(kind, groupOptions()), createGroup),
 			leaf("rm", "delete a group", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
 				return remove(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()), "")
 			}),

@@ -102,7 +102,7 @@ func keepLogin(cmd *cli.Command, status int, body []byte) error {
 		err = os.WriteFile(path, body, ownerOnly)
 	}
 	if err != nil {
-		return refused(fmt.Errorf("keep the login: %w", err))
+		return refused(fmt.Errorf("store the login: %w", err))
 	}
 	return print(cmd, "Login succeeded.\n")
 }

@@ -14,7 +14,7 @@ func netprofileCommands() *cli.Command {
 	kind := contivmodel.NetprofileKind()
 	name := arguments{names: "PROFILE", count: 1, missing: "Net profile name required"}
 	return &cli.Command{
-		Name: "netprofile", Usage: "limits of rate and traffic classes for groups",
+		Name: "netprofile", Usage: "net profiles: bandwidth limits and DSCP for groups",
 		Commands: []*cli.Command{
 			leaf("create", "create a net profile, or change an existing one and the groups that use it", name, fieldFlags(kind, netprofileOptions()), createNetprofile),
 			leaf("rm", "delete a net profile", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
@@ -32,9 +32,9 @@ func netprofileCommands() *cli.Command {
 func netprofileOptions() []option {
 	return []option{
 		tenantOption(),
-		{field: "bandwidth", name: "bandwidth", alias: "b", usage: "most that an endpoint may send, `RATE` as 10mbps"},
+		{field: "bandwidth", name: "bandwidth", alias: "b", usage: "bandwidth limit per endpoint, `RATE` such as 10mbps"},
 		{field: "DSCP", name: "dscp", alias: "d", usage: "traffic class, `NUMBER` of 0-63"},
-		{field: "burst", name: "burst", alias: "s", usage: "how much may be sent at once, in `KILOBYTES`"},
+		{field: "burst", name: "burst", alias: "s", usage: "burst size in `KILOBYTES`"},
 	}
 }
 

@@ -13,7 +13,7 @@ func policyCommands() *cli.Command {
 	name := arguments{names: "POLICY", count: 1, missing: "Policy name required"}
 	rule := arguments{names: "POLICY RULE-ID", count: 2, missing: "Policy name and Rule ID required"}
 	return &cli.Command{
-		Name: "policy", Usage: "sets of rules about who may talk to whom",
+		Name: "policy", Usage: "policies: ordered sets of rules for groups",
 		Commands: []*cli.Command{
 			leaf("create", "create a policy", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
 				p := &contivmodel.Policy{TenantName: cmd.String("tenant"), PolicyName: cmd.Args().First()}
@@ -23,7 +23,7 @@ func policyCommands() *cli.Command {
 				key := inTenant(cmd, cmd.Args().First())
 				return remove(ctx, cmd, kind, key, "Deleting policy "+key)
 			}),
-			leaf("inspect", "show a policy with the endpoints under it", name, []cli.Flag{tenantFlag()},
+			leaf("inspect", "show a policy and the endpoints that are subject to it", name, []cli.Flag{tenantFlag()},
 				func(ctx context.Context, cmd *cli.Command) error {
 					return inspect(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()))
 				}),

@@ -14,14 +14,14 @@ func serviceCommands() *cli.Command {
 	name := arguments{names: "SERVICE", count: 1, missing: "Service name required"}
 	group := arguments{names: "SERVICE", count: 1, missing: "Service group name required"}
 	return &cli.Command{
-		Name: "service", Usage: "addresses behind which containers share a load",
+		Name: "service", Usage: "services: load-balanced addresses of containers",
 		Commands: []*cli.Command{
 			leaf("create", "create a service, or replace an existing one", name, fieldFlags(kind, serviceOptions()), createService),
 			leaf("rm", "delete a service", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
 				svc, tenant := cmd.Args().First(), serviceTenant(cmd)
 				return remove(ctx, cmd, kind, tenant+":"+svc, "Deleting Service  "+svc+","+tenant)
 			}),
-			leaf("inspect", "show a service with its address and who provides it", group, []cli.Flag{tenantFlag()},
+			leaf("inspect", "show a service with its address and providers", group, []cli.Flag{tenantFlag()},
 				func(ctx context.Context, cmd *cli.Command) error {
 					return inspect(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()))
 				}),
@@ -36,7 +36,7 @@ func serviceOptions() []option {
 		{field: "networkName", name: "network", alias: "s", usage: "`NAME` of the network the service's address is in"},
 		{field: "selectors", name: "selector", alias: "l", usage: "a label of the containers, `KEY=VALUE`; may be repeated"},
 		{field: "ports", name: "port", alias: "p", usage: "`SERVICEPORT:PROVIDERPORT:PROTOCOL`; may be repeated"},
-		{field: "ipAddress", name: "preferred-ip", alias: "ip", usage: "the `ADDRESS` wanted for the service"},
+		{field: "ipAddress", name: "preferred-ip", alias: "ip", usage: "requested `ADDRESS` of the service"},
 	}
 }
 

@@ -12,7 +12,7 @@ func tenantCommands() *cli.Command {
 	kind := contivmodel.TenantKind()
 	name := arguments{names: "TENANT", count: 1, missing: "Tenant name required"}
 	return &cli.Command{
-		Name: "tenant", Usage: "name spaces for networks and groups",
+		Name: "tenant", Usage: "tenants: isolated name and address spaces",
 		Commands: []*cli.Command{
 			leaf("create", "create a tenant", name, nil, func(ctx context.Context, cmd *cli.Command) error {
 				t := &contivmodel.Tenant{TenantName: cmd.Args().First()}
@@ -21,7 +21,7 @@ func tenantCommands() *cli.Command {
 			leaf("rm", "delete a tenant", name, nil, func(ctx context.Context, cmd *cli.Command) error {
 				return remove(ctx, cmd, kind, cmd.Args().First(), "Deleting tenant "+cmd.Args().First())
 			}),
-			leaf("inspect", "show a tenant with what it uses", name, nil, func(ctx context.Context, cmd *cli.Command) error {
+			leaf("inspect", "show a tenant and the objects it uses", name, nil, func(ctx context.Context, cmd *cli.Command) error {
 				return inspect(ctx, cmd, kind, cmd.Args().First())
 			}),
 			leaf("ls", "list tenants", noArguments(), []cli.Flag{quietFlag(), jsonFlag(), watchFlag()}, tenantListing().list),

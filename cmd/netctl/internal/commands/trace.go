@@ -14,15 +14,15 @@ import (
 func traceCommand() *cli.Command {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: "from", Usage: "`ENDPOINT` that sends: (part of) its id, its container's id or name, or its address"},
-		&cli.StringFlag{Name: "to", Usage: "`ENDPOINT` it is for, likewise, or the name of a service, or any address"},
-		&cli.StringFlag{Name: "tenant", Aliases: []string{"t"}, Usage: "name of the tenant, where an address alone is not enough"},
+		&cli.StringFlag{Name: "to", Usage: "destination `ENDPOINT`: the same, or the name of a service, or any address"},
+		&cli.StringFlag{Name: "tenant", Aliases: []string{"t"}, Usage: "name of the tenant, if an address is ambiguous"},
 		&cli.StringFlag{Name: "proto", Usage: "`PROTOCOL`: icmp, tcp, udp or sctp (default: tcp with a port, else icmp)"},
 		&cli.Uint16Flag{Name: "port", Aliases: []string{"p"}, Usage: "destination `PORT`, 1 to 65535"},
-		&cli.BoolFlag{Name: "ipv6", Usage: "by IPv6, where the endpoints have both families"},
-		&cli.BoolFlag{Name: "verbose", Usage: "show every flow that the packet meets"},
+		&cli.BoolFlag{Name: "ipv6", Usage: "use IPv6 if the endpoints have both families"},
+		&cli.BoolFlag{Name: "verbose", Usage: "show every flow that the packet matches"},
 		&cli.BoolFlag{Name: "json", Aliases: []string{"j"}, Usage: "print as JSON, with every flow"},
 	}
-	return leaf("trace", "tell what becomes of a packet, host by host, and which rule or table decides; nothing is sent", noArguments(), flags, tracePacket)
+	return leaf("trace", "trace a packet host by host, with the rule or table that decides; nothing is sent", noArguments(), flags, tracePacket)
 }
 
 func tracePacket(ctx context.Context, cmd *cli.Command) error {

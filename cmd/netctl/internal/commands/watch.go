@@ -16,7 +16,7 @@ import (
 )
 
 func watchFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "go on with a line for each change, until interrupted"}
+	return &cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "then print a line for each change, until interrupted"}
 }
 
 // verbs is as wide as the widest word for a change.

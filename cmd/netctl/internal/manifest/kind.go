@@ -35,7 +35,7 @@ func kindOf(typ string) (kind, error) {
 		}
 		types[i] = k.typ
 	}
-	return kind{}, errs.New(errs.Invalid, "kind %q is none of %s", typ, strings.Join(types, ", "))
+	return kind{}, errs.New(errs.Invalid, "unknown kind %q: expected one of %s", typ, strings.Join(types, ", "))
 }
 
 // isServerMember reports whether only the server sets a member.

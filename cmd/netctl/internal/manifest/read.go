@@ -93,7 +93,7 @@ func expand(path string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, errs.New(errs.Invalid, "%s: no .yaml, .yml or .json file is in the directory", path)
+		return nil, errs.New(errs.Invalid, "%s: the directory has no .yaml, .yml or .json file", path)
 	}
 	return files, nil
 }
@@ -229,7 +229,7 @@ func fill(members []contivmodel.Member, node *yaml.Node) error {
 			return errs.New(errs.Invalid, "%s is given twice", name)
 		case name == "kind", isServerMember(name):
 		case !known:
-			return errs.New(errs.Invalid, "%s is no field: expected %s", name, strings.Join(names, ", "))
+			return errs.New(errs.Invalid, "unknown field %s: expected %s", name, strings.Join(names, ", "))
 		default:
 			if err := set(f, value); err != nil {
 				return err
