@@ -28,6 +28,7 @@ const (
 	ModelRoot      = Root + "obj/modeldb/"
 	ServiceRoot    = Root + "service/"
 	LockRoot       = Root + "lock/"
+	AuthRoot       = Root + "auth/" // users, tokens, revocations; agents cannot read it
 	LeaderKey      = LockRoot + "netmaster/leader"
 	GlobalKey      = Root + "master/config/global"
 	NetworkRoot    = StateRoot + "nets/"

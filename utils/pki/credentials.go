@@ -1,0 +1,143 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"sync"
+	"time"
+
+	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/signal"
+)
+
+// Credentials are what a process shows to others, and whom it believes. They change while
+// connections are made of them: a new certificate counts for the next handshake, and a
+// revocation for connections that are open as well. Safe for concurrent use.
+type Credentials struct {
+	mu      sync.Mutex
+	pair    *tls.Certificate // nil: none yet
+	roots   []*x509.Certificate
+	revoked func(*x509.Certificate) bool
+	changed signal.Signal
+}
+
+// NewCredentials returns credentials without a certificate, which believe nobody.
+func NewCredentials() *Credentials { return &Credentials{} }
+
+// SetPair sets the certificate, with intermediate ones after it, and its private key, in
+// PEM. The error's kind is Invalid; the credentials are then as before.
+func (c *Credentials) SetPair(certPEM, keyPEM []byte) error {
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return errs.New(errs.Invalid, "certificate and private key: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pair = &pair
+	c.changed.Broadcast()
+	return nil
+}
+
+// SetRoots sets the authorities that are believed, in PEM; several while they change. The
+// error's kind is Invalid; the credentials are then as before.
+func (c *Credentials) SetRoots(text []byte) error {
+	roots, err := ParseCertificates(text)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.roots = roots
+	c.changed.Broadcast()
+	return nil
+}
+
+// SetRevoked sets what tells certificates that do not count any more. It is asked at every
+// handshake, and again whenever SetRevoked is called.
+func (c *Credentials) SetRevoked(revoked func(*x509.Certificate) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.revoked = revoked
+	c.changed.Broadcast()
+}
+
+// Leaf returns the certificate in use; nil: none.
+func (c *Credentials) Leaf() *x509.Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pair == nil {
+		return nil
+	}
+	return c.pair.Leaf
+}
+
+// Roots returns the authorities that are believed.
+func (c *Credentials) Roots() []*x509.Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.roots
+}
+
+// Changed returns a channel that is closed at the next change of anything.
+func (c *Credentials) Changed() <-chan struct{} { return c.changed.Next() }
+
+// RenewAt returns when a certificate is to be renewed: after two thirds of its time.
+func RenewAt(cert *x509.Certificate) time.Time {
+	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) * 2 / 3)
+}
+
+// Verify checks a chain as a peer has sent it: signed by a root that counts now, in its
+// time, not revoked, and, if units are given, of one of them. It returns the peer. The
+// error says which of these is not so; its kind is Invalid.
+func (c *Credentials) Verify(chain []*x509.Certificate, units ...Unit) (Peer, error) {
+	c.mu.Lock()
+	roots, revoked := x509.NewCertPool(), c.revoked
+	for _, r := range c.roots {
+		roots.AddCert(r)
+	}
+	c.mu.Unlock()
+	if len(chain) == 0 {
+		return Peer{}, errs.New(errs.Invalid, "no certificate was sent")
+	}
+	leaf, between := chain[0], x509.NewCertPool()
+	for _, i := range chain[1:] {
+		between.AddCert(i)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	peer := PeerOf(leaf)
+	switch {
+	case err != nil:
+		return Peer{}, errs.New(errs.Invalid, "certificate of %s: %w", peer, err)
+	case revoked != nil && revoked(leaf):
+		return Peer{}, errs.New(errs.Invalid, "certificate of %s has been revoked", peer)
+	case !peer.is(units):
+		return Peer{}, errs.New(errs.Invalid, "certificate of %s: expected one of unit %v", peer, units)
+	}
+	return peer, nil
+}
+
+// Peer is the owner of a certificate.
+type Peer struct {
+	Name string
+	Unit Unit
+}
+
+// PeerOf reads the owner from a certificate.
+func PeerOf(cert *x509.Certificate) Peer {
+	p := Peer{Name: cert.Subject.CommonName}
+	if ou := cert.Subject.OrganizationalUnit; len(ou) == 1 {
+		p.Unit = Unit(ou[0])
+	}
+	return p
+}
+
+func (p Peer) String() string { return string(p.Unit) + " " + p.Name }
+
+func (p Peer) is(units []Unit) bool {
+	for _, u := range units {
+		if p.Unit == u {
+			return true
+		}
+	}
+	return len(units) == 0
+}
