@@ -16,6 +16,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/open"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/pki"
 )
 
 // daemon holds the parts of netplugin, wired but not running yet.
@@ -29,12 +30,14 @@ type daemon struct {
 	kube   *kubernetes // nil outside Kubernetes
 	agent  *agent.Agent
 	master *cluster.Master
+	creds  *pki.Credentials // of this host; nil in mode off
 }
 
 // newDaemon connects to nothing yet: the parts wait for what they need when they run.
 func newDaemon(o *options, log *logrus.Logger) (*daemon, error) {
-	d := &daemon{o: o, log: log, master: cluster.NewMaster()}
+	d := &daemon{o: o, log: log}
 	var err error
+	d.master = cluster.NewMaster(d.dial())
 	if d.store, err = open.Store(o.store); err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/netplugin/inspect"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/utils/footprint"
+	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/version"
 )
 
@@ -72,7 +73,7 @@ func (d *daemon) runCluster(ctx context.Context, g *errgroup.Group, checks map[s
 	me := cluster.Host{Label: d.o.host, CtrlIP: d.o.ctrlIP, VTEP: d.o.vtepIP, VXLANPort: d.o.vxlanPort}
 	reporter := cluster.NewReporter(cluster.ReporterConfig{
 		Host: me, Version: version.Get().Version, Instance: time.Now().UnixNano(), Agent: d.agent, Driver: d.driver,
-		Health: func() []string { return complaints(seldom) }, Store: d.store, Log: d.log.WithField("part", "report"),
+		Health: func() []string { return complaints(seldom) }, Store: d.store, Dial: d.dial(), Log: d.log.WithField("part", "report"),
 	})
 	rpc := cluster.Handler(cluster.Answers{
 		Status:   reporter.Report,
@@ -86,7 +87,9 @@ func (d *daemon) runCluster(ctx context.Context, g *errgroup.Group, checks map[s
 	g.Go(func() error { return ended(ctx, reporter.Run(ctx)) })
 	for _, port := range []uint16{clusterapi.AgentVXLANPort, clusterapi.AgentVLANPort} {
 		address := netip.AddrPortFrom(d.o.ctrlIP, port).String()
-		g.Go(func() error { return inspect.Serve(ctx, address, rpc) })
+		g.Go(func() error {
+			return inspect.Serve(ctx, address, d.secured(pki.CertificateRequired, pki.UnitMaster), rpc)
+		})
 	}
 }
 
@@ -101,7 +104,9 @@ func (d *daemon) runInspect(ctx context.Context, g *errgroup.Group, checks map[s
 	if d.names != nil {
 		sources.Names = d.names.Inspect
 	}
-	g.Go(func() error { return inspect.Serve(ctx, d.o.restAddress, inspect.Handler(sources)) })
+	g.Go(func() error {
+		return inspect.Serve(ctx, d.o.restAddress, d.secured(pki.CertificateOptional), d.guarded(inspect.Handler(sources)))
+	})
 }
 
 // runRuntimes serves the container runtimes of the mode.

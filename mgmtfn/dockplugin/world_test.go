@@ -72,7 +72,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	if w.api, err = client.New(client.Config{URLs: []string{w.url}}); err != nil {
 		t.Fatal(err)
 	}
-	w.master = cluster.NewMaster()
+	w.master = cluster.NewMaster(nil)
 	w.agent = agent.New(agent.Config{
 		HostLabel: "host1", VTEP: netip.MustParseAddr("192.168.60.10"), CtrlIP: netip.MustParseAddr("192.168.2.10"),
 		FwdMode: "routing", Store: w.store, Driver: w.driver, Log: log,

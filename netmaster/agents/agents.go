@@ -34,13 +34,21 @@ type Client struct {
 	http  *http.Client
 }
 
+// Dial connects to an agent, as net.Dialer.DialContext does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 // New returns a client that finds agents in the registry of store. port is where they
-// serve HTTP; 0 means 9090.
-func New(store objdb.Store, port int) *Client {
+// serve HTTP; 0 means 9090. dial, if not nil, makes the connections.
+func New(store objdb.Store, port int, dial Dial) *Client {
 	if port == 0 {
 		port = defaultPort
 	}
-	return &Client{store: store, port: port, http: &http.Client{Timeout: timeout}}
+	return &Client{store: store, port: port, http: &http.Client{
+		Timeout:   timeout,
+		Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute},
+		// An address of the registry that leads elsewhere is not an agent's.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // BGP is what an agent tells of its BGP speaker.

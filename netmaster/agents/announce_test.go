@@ -64,7 +64,7 @@ func TestAnnounceToAll(t *testing.T) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		n, err := New(store, 0).Announce(t.Context(), 5)
+		n, err := New(store, 0, nil).Announce(t.Context(), 5)
 		done <- result{n, err}
 	}()
 	hosts := map[string]bool{<-asked: true, <-asked: true}

@@ -60,7 +60,7 @@ func (d *Daemon) serveAlive(w http.ResponseWriter, r *http.Request) {
 // watchOver ends the term of any other leader whose process is seen to have gone.
 func (d *Daemon) watchOver(ctx context.Context, store objdb.Store) {
 	dialer := &net.Dialer{Timeout: time.Second}
-	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, ResponseHeaderTimeout: 5 * time.Second}}
+	client := &http.Client{Transport: &http.Transport{DialContext: d.dialer(time.Second, 0).DialContext, DisableKeepAlives: true, ResponseHeaderTimeout: 5 * time.Second}}
 	for ctx.Err() == nil {
 		v := d.state.view()
 		if v.leader == "" || v.leader == d.cfg.Address || v.term == 0 {

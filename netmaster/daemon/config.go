@@ -46,12 +46,13 @@ type Config struct {
 	NewController NewController
 	// RPC is where agents report; nil: nowhere. The Daemon closes it. Members takes the
 	// reports, and follows the registry; nil: the Daemon's own.
-	RPC     net.Listener
-	Members *cluster.Members
-	Lease   time.Duration // of the leader lock; 0: DefaultLease
-	Log     logrus.FieldLogger
-	Metrics *prometheus.Registry // nil: one of its own
-	Version version.Info
+	RPC      net.Listener
+	Members  *cluster.Members
+	Security Security      // how clients are told apart
+	Lease    time.Duration // of the leader lock; 0: DefaultLease
+	Log      logrus.FieldLogger
+	Metrics  *prometheus.Registry // nil: one of its own
+	Version  version.Info
 }
 
 // Listen opens the listeners for an external address, "host:port", and an internal one,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -18,6 +19,8 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/tlsport"
 )
 
 // Daemon is one netmaster.
@@ -33,6 +36,7 @@ type Daemon struct {
 
 	forwarder *forwarder
 	gate      *gate
+	plain     plainClients
 
 	mu       sync.Mutex
 	store    objdb.Store // nil until it has been opened
@@ -48,19 +52,23 @@ func New(cfg Config) (*Daemon, error) {
 	if cfg.Lease == 0 {
 		cfg.Lease = DefaultLease
 	}
+	if cfg.Security.Mode == "" {
+		cfg.Security.Mode = tlsport.Off
+	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
 	if cfg.Members == nil {
 		cfg.Members = cluster.New(address.Addr().String())
 	}
-	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, state: newLeaderState(), events: events.NewHub(events.Config{}), forwarder: newForwarder(cfg.Address), gate: newGate(), storeErr: "not connected yet"}
+	d := &Daemon{cfg: cfg, log: cfg.Log, address: address, state: newLeaderState(), events: events.NewHub(events.Config{}), gate: newGate(), storeErr: "not connected yet"}
 	if d.metrics, err = newMetrics(cfg.Metrics, cfg.Version, d.state, d.events); err != nil {
 		return nil, err
 	}
 	if err := cfg.Metrics.Register(cfg.Members); err != nil {
 		return nil, fmt.Errorf("register metrics of the cluster: %w", err)
 	}
+	d.forwarder = newForwarder(cfg.Address, d.dialer(time.Second, 15*time.Second))
 	d.handler = d.routes()
 	return d, nil
 }
@@ -69,7 +77,7 @@ func New(cfg Config) (*Daemon, error) {
 // returns nil, within a second. It returns an error when it cannot go on: a listener
 // fails, or the store's options are wrong.
 func (d *Daemon) Run(ctx context.Context) error {
-	serveErr := make(chan error, len(d.cfg.Listeners)+1)
+	serveErr := make(chan error, len(d.cfg.Listeners)+2)
 	server := &http.Server{
 		Handler:           d.handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -78,10 +86,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          log.New(debugWriter{d.log}, "", 0),
+		ConnContext:       notePeer,
 	}
 	var wg sync.WaitGroup
-	for _, l := range d.cfg.Listeners {
-		d.log.WithField("address", l.Addr().String()).Info("serving the API")
+	for _, l := range d.listeners() {
+		d.log.WithFields(logrus.Fields{"address": l.Addr().String(), "tls": d.cfg.Security.Mode}).Info("serving the API")
 		wg.Go(func() {
 			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				serveErr <- errs.New(errs.Unavailable, "serve on %s: %w", l.Addr(), err)
@@ -89,12 +98,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 		})
 	}
 	rpc := &http.Server{
-		Handler: d.cfg.Members.Handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
+		Handler: d.identify(d.cfg.Members.Handler()), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(debugWriter{d.log}, "", 0),
 	}
 	if d.cfg.RPC != nil {
 		wg.Go(func() {
-			if err := rpc.Serve(d.cfg.RPC); !errors.Is(err, http.ErrServerClosed) {
+			if err := rpc.Serve(d.listen(d.cfg.RPC, pki.CertificateRequired, pki.UnitAgent, pki.UnitMaster)); !errors.Is(err, http.ErrServerClosed) {
 				serveErr <- errs.New(errs.Unavailable, "serve on %s: %w", d.cfg.RPC.Addr(), err)
 			}
 		})
@@ -147,6 +156,18 @@ func (d *Daemon) Run(ctx context.Context) error {
 		err = <-workErr
 	}
 	return err
+}
+
+// listeners are where the API is served, behind the daemon's security.
+func (d *Daemon) listeners() []net.Listener {
+	var all []net.Listener
+	for _, l := range d.cfg.Listeners {
+		all = append(all, d.listen(l, pki.CertificateOptional))
+	}
+	if s := d.cfg.Security.Socket; s != nil {
+		all = append(all, s)
+	}
+	return all
 }
 
 // within runs f with a context that ends after t.

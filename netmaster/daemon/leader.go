@@ -27,6 +27,7 @@ type LeaderConfig struct {
 	FwdMode     string // bridge | routing; of a new cluster
 	Infra       string // default | aci | aci-opflex; of a new cluster
 	AgentPort   int    // where agents serve HTTP; 0 means 9090
+	AgentDial   agents.Dial // connects to agents; nil: without TLS
 	Docker      Docker // docker networks, in mode docker
 	ACIGateway  string // URL of the gateway to an ACI fabric; "" means aci.DefaultURL
 	// DefaultNetwork is created in a cluster that has no network yet; nil: none is.
@@ -57,10 +58,10 @@ func NewLeader(cfg LeaderConfig) NewController {
 		if err != nil {
 			return nil, err
 		}
-		hosts := agents.New(store, cfg.AgentPort)
+		hosts := agents.New(store, cfg.AgentPort, cfg.AgentDial)
 		var down *hostgc.Collector
 		engine, err := intent.New(ctx, intent.Config{
-			Log: cfg.Log, ClusterMode: cfg.ClusterMode, FwdMode: cfg.FwdMode, Infra: cfg.Infra, AgentPort: cfg.AgentPort,
+			Log: cfg.Log, ClusterMode: cfg.ClusterMode, FwdMode: cfg.FwdMode, Infra: cfg.Infra, AgentPort: cfg.AgentPort, AgentDial: cfg.AgentDial,
 			Loops: func(e *intent.Engine) []reconcile.Loop {
 				fabric := aci.New(aci.Config{
 					Log: cfg.Log, Store: store, Fence: lead.Fence(), Gateway: gateway,

@@ -10,7 +10,9 @@ import (
 	"net/http/httputil"
 	"time"
 
+	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/retry"
+	"github.com/contiv/netplugin/utils/tlsport"
 )
 
 // forwarder passes requests on to the leader, unchanged but for the hop header.
@@ -26,8 +28,7 @@ type attempt struct {
 
 type attemptKey struct{}
 
-func newForwarder(self string) *forwarder {
-	dialer := &net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}
+func newForwarder(self string, dialer *tlsport.Dialer) *forwarder {
 	return &forwarder{proxy: &httputil.ReverseProxy{
 		Transport: &http.Transport{
 			DialContext:           dialer.DialContext,
@@ -45,6 +46,12 @@ func newForwarder(self string) *forwarder {
 			p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 			p.SetXForwarded()
 			p.Out.Header.Set(hop, self)
+			if dialer.Mode.TLS() { // in the original's way a token is for whoever serves
+				for _, h := range tokenHeaders {
+					p.Out.Header.Del(h)
+				}
+				identity.Forward(p.Out.Header, identity.From(p.In.Context()))
+			}
 		},
 		ModifyResponse: func(r *http.Response) error {
 			if r.Header.Get(notServed) != "" {
@@ -69,6 +76,10 @@ func newForwarder(self string) *forwarder {
 		},
 	}}
 }
+
+// tokenHeaders carry tokens. They end at the netmaster that has checked them: the leader is
+// told who asks.
+var tokenHeaders = []string{"X-Auth-Token", "Authorization", "Cookie"}
 
 var (
 	errNotServed = errors.New("the request was not served")

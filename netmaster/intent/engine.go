@@ -27,6 +27,8 @@ type Config struct {
 	FwdMode, Infra string
 	// AgentPort is where agents serve HTTP; 0 means 9090.
 	AgentPort int
+	// AgentDial connects to agents; nil: without TLS.
+	AgentDial agents.Dial
 	// Loops makes what keeps things outside the store as the objects say; nil: nothing.
 	// The Engine runs them.
 	Loops func(*Engine) []reconcile.Loop
@@ -48,7 +50,7 @@ type Engine struct {
 // settings, tenant default) and starts the writer, which ends with ctx, the term's.
 func New(ctx context.Context, cfg Config, store objdb.Store, lead objdb.Leadership) (*Engine, error) {
 	e := &Engine{
-		cfg: cfg, store: store, model: newModel(cfg), agents: agents.New(store, cfg.AgentPort), done: make(chan struct{}),
+		cfg: cfg, store: store, model: newModel(cfg), agents: agents.New(store, cfg.AgentPort, cfg.AgentDial), done: make(chan struct{}),
 	}
 	commits := &committer{store: store, lead: lead, log: cfg.Log, pause: firstPause}
 	// The mark comes first: it proves that this term lasts, and that no transaction of

@@ -38,12 +38,18 @@ type Master struct {
 	changed signal.Signal
 }
 
-// NewMaster makes a client that knows no leader before Follow runs.
-func NewMaster() *Master {
-	dialer := &net.Dialer{Timeout: 2 * time.Second, KeepAlive: 10 * time.Second}
+// Dial connects to a netmaster, as net.Dialer.DialContext does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// NewMaster makes a client that knows no leader before Follow runs. dial, if not nil, makes
+// its connections.
+func NewMaster(dial Dial) *Master {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 10 * time.Second}).DialContext
+	}
 	return &Master{
 		http: &http.Client{Transport: &http.Transport{
-			DialContext: dialer.DialContext, MaxIdleConnsPerHost: 32, IdleConnTimeout: 60 * time.Second,
+			DialContext: dial, MaxIdleConnsPerHost: 32, IdleConnTimeout: 60 * time.Second,
 		}},
 	}
 }

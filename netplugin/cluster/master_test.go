@@ -30,7 +30,7 @@ func leads(t *testing.T, answer http.HandlerFunc) string {
 // nobody answers there, and when another one leads before a mute one has answered.
 func TestMasterFollowsTheLeader(t *testing.T) {
 	store := memory.New()
-	m := NewMaster()
+	m := NewMaster(nil)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	following := make(chan error, 1)
@@ -94,7 +94,7 @@ func TestMasterRefuses(t *testing.T) {
 		"key not found":          errs.NotFound,
 		"tenant name is not set": errs.Invalid,
 	} {
-		m := NewMaster()
+		m := NewMaster(nil)
 		calls := 0
 		m.leader = leads(t, func(w http.ResponseWriter, _ *http.Request) {
 			calls++
@@ -107,7 +107,7 @@ func TestMasterRefuses(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := NewMaster().CreateEndpoint(ctx, masterapi.CreateEndpointRequest{}); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "no netmaster is the leader") {
+	if _, err := NewMaster(nil).CreateEndpoint(ctx, masterapi.CreateEndpointRequest{}); !errs.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "no netmaster is the leader") {
 		t.Errorf("without a leader: %v", err)
 	}
 }

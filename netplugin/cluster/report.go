@@ -52,6 +52,7 @@ type ReporterConfig struct {
 	Driver   Realiser
 	Health   func() []string // what keeps the agent from serving, one line each
 	Store    objdb.Store
+	Dial     Dial // makes the connections to netmasters; nil: plain ones
 	Log      logrus.FieldLogger
 }
 
@@ -75,7 +76,7 @@ type Reporter struct {
 func NewReporter(cfg ReporterConfig) *Reporter {
 	return &Reporter{
 		cfg: cfg, spacing: firstSpacing,
-		http: &http.Client{Timeout: postWithin, Transport: &http.Transport{MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute}},
+		http: &http.Client{Timeout: postWithin, Transport: &http.Transport{DialContext: cfg.Dial, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute}},
 	}
 }
 

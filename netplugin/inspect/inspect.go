@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
@@ -135,10 +136,17 @@ func reply(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// Serve listens on addr until ctx ends.
-func Serve(ctx context.Context, addr string, h http.Handler) error {
+// Serve listens on addr until ctx ends. secure, if not nil, puts the listener behind TLS.
+func Serve(ctx context.Context, addr string, secure func(net.Listener) net.Listener, h http.Handler) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return errs.New(errs.Unavailable, "serve on %s: %w; is another netplugin running?", addr, err)
+	}
+	if secure != nil {
+		l = secure(l)
+	}
 	srv := &http.Server{
-		Addr: addr, Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 	}
 	stopped := make(chan struct{})
@@ -149,8 +157,8 @@ func Serve(ctx context.Context, addr string, h http.Handler) error {
 		defer cancel()
 		_ = srv.Shutdown(grace)
 	}()
-	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
-		return errs.New(errs.Unavailable, "serve on %s: %w; is another netplugin running?", addr, err)
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return errs.New(errs.Unavailable, "serve on %s: %w", addr, err)
 	}
 	<-stopped
 	return nil
