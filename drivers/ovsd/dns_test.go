@@ -164,7 +164,7 @@ func askUDP(t *testing.T, c container, server netip.Addr) string {
 	})
 	defer conn.Close()
 	buf := make([]byte, 100)
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); {
+	for until := time.Now().Add(patience); time.Now().Before(until); {
 		_, err := conn.Write([]byte("x"))
 		if err == nil {
 			err = conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
@@ -183,7 +183,7 @@ func askTCP(t *testing.T, c container, server netip.Addr) string {
 	t.Helper()
 	var conn net.Conn
 	c.inside(t, func() (err error) {
-		conn, err = net.DialTimeout("tcp", netip.AddrPortFrom(server, 53).String(), 30*time.Second)
+		conn, err = net.DialTimeout("tcp", netip.AddrPortFrom(server, 53).String(), patience)
 		return err
 	})
 	defer conn.Close()

@@ -41,8 +41,19 @@ func TestInNamespace(t *testing.T) {
 	var err error
 	sw.InNamespace(func() { out, err = cmd.CombinedOutput() })
 	if err != nil || !strings.Contains(string(out), "PASS: TestInsideContract") {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("%s\n%v\n%s", out, err, failures(string(out)))
 	}
+}
+
+// failures returns the lines of a test's output that say what failed, and where.
+func failures(out string) string {
+	var lines []string
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "--- FAIL") || strings.Contains(line, "_test.go:") || strings.HasPrefix(line, "panic:") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
 }
 
 // inside returns the switch's directory, or false in the process outside.

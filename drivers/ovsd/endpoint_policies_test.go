@@ -15,7 +15,7 @@ import (
 
 // endpointPolicyTraffic holds a live TCP connection to guards at either end.
 func endpointPolicyTraffic(t *testing.T, d *Driver, client, server container) {
-	const brief, long = 200 * time.Millisecond, 20 * time.Second
+	const brief, long = 200 * time.Millisecond, patience
 	allow := func(id string, out bool, allows ...ofnet.Allow) {
 		d.Apply(drivers.PolicyRuleSet{ID: id, Out: out, Allows: allows})
 	}
@@ -91,7 +91,7 @@ func TestInsideEndpointPoliciesOutliveTheAgent(t *testing.T) {
 		d.Apply(contract.Network)
 		d.Apply(ep)
 		d.Synced(drivers.SourceStore)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		if _, err := d.Attach(ctx, drivers.Attachment{EndpointID: ep.ID, ContainerID: "c1", IfName: "eth0", Netns: netns}, ofnet.VXLAN, 1); err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestInsideEndpointPoliciesOutliveTheAgent(t *testing.T) {
 		d.Apply(drivers.PolicyRuleSet{ID: "in", Allows: []ofnet.Allow{{Ports: []ofnet.PortRange{{Proto: 6, Low: 80, High: 80}}}}})
 		d.Apply(drivers.EndpointPolicy{EndpointID: ep.ID, In: "in", Out: "out"})
 		d.Synced(drivers.SourcePolicies)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		if err := d.Realised(ctx, ep.ID); err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestInsideEndpointPoliciesOutliveTheAgent(t *testing.T) {
 	if now := sw.Status(); now.Sent != 0 || now.Digest != before.Digest {
 		t.Errorf("sent %d, digest %x after %x", now.Sent, now.Digest, before.Digest)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := second.Detach(ctx, ep.ID); err != nil {
 		t.Error(err)

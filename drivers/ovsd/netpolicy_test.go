@@ -179,7 +179,7 @@ func (p *policed) expect(step string, passes map[string]bool) {
 			p.t.Fatal(err)
 		}
 		for _, six := range []bool{false, true} {
-			deadline := time.Now().Add(60 * time.Second)
+			deadline := time.Now().Add(patience)
 			for p.answered(from, to, proto, port, six) != want {
 				if time.Now().After(deadline) {
 					p.t.Fatalf("%s: %s, IPv6 %t: passes %t", step, probe, six, !want)

@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds what a test waits for; nothing takes that long when all is well.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 var (
 	vip4 = netip.MustParseAddr("10.1.1.200")

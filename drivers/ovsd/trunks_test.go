@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/google/go-cmp/cmp"
@@ -122,7 +121,7 @@ func TestInsideTrunks(t *testing.T) {
 	e.Tag = 201
 	d.Apply(e)
 	expect(d, 100, 200, 201)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := d.Attach(ctx, drivers.Attachment{EndpointID: "late.default-c8", ContainerID: "c8", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VLAN, 300); err != nil {
 		t.Fatal(err)
