@@ -47,6 +47,7 @@ func (h *Host) netmasterArgs() []string {
 		"netmaster", "--mode", c.Mode, "--netmode", c.NetMode, "--fwdmode", c.FwdMode,
 		"--internal-address", h.ControlIP() + ":9999", "--log-level", c.LogLevel,
 	}
+	args = append(args, h.masterTLS()...)
 	if c.SharedDocker {
 		args = append(args, "--docknet-scope", "global")
 	}
@@ -77,6 +78,7 @@ func (h *Host) netpluginArgs() []string {
 		"--log-level", c.LogLevel,
 	}
 	args = append(args, h.storeFlags()...)
+	args = append(args, h.agentTLS()...)
 	switch {
 	case c.Takeover:
 		args = append(args, "--vlan-uplinks", "eth0", "--takeover")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/tlsport"
 )
 
 // MaxHosts bounds a lab: host n has address .9+n in every underlay network.
@@ -65,6 +66,8 @@ type Config struct {
 	// BGPTTLSecurity are the numbers of hosts whose sessions the routers bind to the link
 	// (RFC 5082).
 	BGPTTLSecurity []int `json:"bgpTTLSecurity,omitempty"`
+	// TLS is --tls of the daemons: off (default), accept or require.
+	TLS tlsport.Mode `json:"tls,omitempty"`
 	// LogLevel of netmaster and netplugin; default INFO.
 	LogLevel string `json:"logLevel"`
 	// Timeout bounds the wait for all daemons together; default one minute, five with Kubernetes or managed plugins.
@@ -107,6 +110,9 @@ func (c Config) withDefaults() (Config, error) {
 		set(&c.ServiceProxy, ProxyFull)
 	}
 	set(&c.LogLevel, "INFO")
+	if c.TLS == "" {
+		c.TLS = tlsport.Off
+	}
 	if c.Hosts == 0 {
 		c.Hosts = 3
 	}
@@ -158,10 +164,15 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("managed plugins need a Docker Engine, mode docker or swarm-mode, and no relay")
 	case c.Takeover && c.NetMode != "vlan":
 		return invalid("takeover needs netmode vlan")
+	case c.secured() && (c.Managed || c.Bare):
+		return invalid("tls %s is not for managed plugins or bare hosts", c.TLS)
 	case c.Dir == "":
 		return invalid("the lab needs a directory")
 	}
-	var err error
+	_, err := tlsport.ParseMode(string(c.TLS))
+	if err != nil {
+		return c, err
+	}
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return c, err
 	}

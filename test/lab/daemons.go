@@ -215,9 +215,9 @@ func (h *Host) probe(ctx context.Context, daemon string) error {
 	case relay:
 		return h.dial(ctx, "/run/docker/plugins/netplugin.sock")
 	case netmaster:
-		return h.ask(ctx, "http://127.0.0.1:9999/readyz")
+		return askWith(ctx, h.prober(), h.url(9999, "/readyz"))
 	case netplugin:
-		if err := h.ask(ctx, "http://127.0.0.1:9090/readyz"); err != nil || !h.lab.cfg.Mesos {
+		if err := askWith(ctx, h.prober(), h.url(9090, "/readyz")); err != nil || !h.lab.cfg.Mesos {
 			return err
 		}
 		return h.dial(ctx, "/run/contiv/contiv-mesos.sock")

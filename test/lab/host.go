@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/contiv/netplugin/test/lab/hostinit"
 	"github.com/contiv/netplugin/test/lab/nsenter"
@@ -17,10 +18,12 @@ import (
 
 // Host is one machine of the lab.
 type Host struct {
-	Name   string
-	Number int // from 1
-	lab    *Lab
-	pid    int // of its init; 0 when it does not run
+	Name    string
+	Number  int // from 1
+	lab     *Lab
+	pid     int           // of its init; 0 when it does not run
+	up      chan struct{} // closed when its netmaster has been started
+	started sync.Once     // closes up
 }
 
 // PID is the host's process 1 as this machine sees it, 0 when the host is not running.

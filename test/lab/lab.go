@@ -58,6 +58,9 @@ func Up(ctx context.Context, c Config) (*Lab, error) {
 	if err := l.startUnderlay(ctx); err != nil {
 		return nil, err
 	}
+	if err := l.shareSecret(); err != nil {
+		return nil, err
+	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, h := range l.hosts {
 		g.Go(func() error {
@@ -152,7 +155,7 @@ func newLab(c Config) *Lab {
 	l := &Lab{cfg: c}
 	l.underlay = &Host{lab: l, Name: underlayName}
 	for n := 1; n <= c.Hosts; n++ {
-		l.hosts = append(l.hosts, &Host{lab: l, Number: n, Name: HostName(n)})
+		l.hosts = append(l.hosts, &Host{lab: l, Number: n, Name: HostName(n), up: make(chan struct{})})
 	}
 	l.newRouters()
 	return l

@@ -46,8 +46,16 @@ func (l *Lab) startHost(ctx context.Context, h *Host) error {
 		return err
 	}
 	for _, d := range h.Daemons() {
+		if d == netplugin {
+			if err := h.giveToken(ctx); err != nil {
+				return err
+			}
+		}
 		if err := h.StartDaemon(ctx, d); err != nil {
 			return err
+		}
+		if d == netmaster {
+			h.started.Do(func() { close(h.up) })
 		}
 	}
 	if l.cfg.Managed {

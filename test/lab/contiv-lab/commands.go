@@ -17,6 +17,7 @@ import (
 
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/lab/hostinit"
+	"github.com/contiv/netplugin/utils/tlsport"
 )
 
 const defaultDir = "/run/contiv-lab"
@@ -99,6 +100,7 @@ func upCommand(bin string) *cli.Command {
 			&cli.StringFlag{Name: "service-proxy", Usage: "who load-balances Services for nodes and external clients: full (Contiv, the default) or pods (nobody: Contiv handles pods only, and there is no kube-proxy)"},
 			&cli.StringSliceFlag{Name: "routers", Usage: "routers of the physical network, each by its BGP daemon: frr or bird"},
 			&cli.BoolFlag{Name: "bare", Usage: "hosts with Open vSwitch only, no Contiv; with --kubernetes a cluster without a network"},
+			&cli.StringFlag{Name: "tls", Value: string(tlsport.Off), Usage: "off, accept or require: whether the daemons speak TLS"},
 			&cli.DurationFlag{Name: "timeout", Usage: "how long the daemons may take to be ready; by default a minute, with Kubernetes five"},
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
@@ -110,7 +112,7 @@ func upCommand(bin string) *cli.Command {
 				Dir: c.String("dir"), Bin: c.String("bin"), Hosts: c.Int("hosts"), Masters: c.Int("masters"),
 				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"), Relay: c.String("docker") != "" && !c.Bool("managed"),
 				Mode: c.String("mode"), Managed: c.Bool("managed"),
-				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), Containerd: c.StringSlice("containerd"), ServiceProxy: c.String("service-proxy"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"),
+				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), Containerd: c.StringSlice("containerd"), ServiceProxy: c.String("service-proxy"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"), TLS: tlsport.Mode(c.String("tls")),
 				Progress: os.Stderr,
 			})
 			if err != nil {
