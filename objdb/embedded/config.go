@@ -17,6 +17,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/tlsport"
 )
 
 const (
@@ -51,9 +53,20 @@ type Config struct {
 	// address in InitialCluster.
 	ListenPeer string
 
+	// Mode is how clients and other members are served. With TLS, Credentials say who this
+	// member is; clients are netmasters, which may do everything, and agents, which read.
+	Mode        tlsport.Mode // "": off
+	Credentials *pki.Credentials
+	// AgentReads lists the prefixes that agents may read; they may do nothing else.
+	AgentReads []string
+	// Plain is called with the address of every plain client in mode accept; may be nil.
+	Plain func(net.Addr)
+
 	Log    logrus.FieldLogger // nil: what the server has to say is dropped
 	NoSync bool               // do not wait for the disk; for tests
 }
+
+func (c Config) secure() bool { return c.Mode != "" && c.Mode.TLS() }
 
 // Validate reports what is wrong with c, as an error of kind Invalid.
 func (c Config) Validate() error {
@@ -70,9 +83,15 @@ func (c Config) server(log *logger) (*embed.Config, error) {
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "the store's client address: %w", err)
 	}
+	if c.secure() && c.Credentials == nil {
+		return nil, errs.New(errs.Invalid, "the store is to serve TLS, but has no certificate")
+	}
 	e := embed.NewConfig()
 	e.Dir = c.Dir
 	e.ListenClientUrls, e.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	if c.secure() {
+		e.ListenClientUrls = nil // clientPort listens there
+	}
 	e.MaxTxnOps = maxOps
 	e.MaxRequestBytes = maxRequest
 	e.QuotaBackendBytes = quota

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ const (
 // Server is a running member.
 type Server struct {
 	e       *embed.Etcd
+	clients *clientPort // nil: the library serves them
 	streams *streams
 	log     *logger
 	once    sync.Once // Close
@@ -42,11 +44,23 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	open := newStreams()
 	ec.GRPCAdditionalServerOptions = append(ec.GRPCAdditionalServerOptions, grpc.ChainStreamInterceptor(open.intercept))
+	var port net.Listener
+	if cfg.secure() {
+		if port, err = listenClients(cfg); err != nil {
+			return nil, err
+		}
+	}
 	e, err := embed.StartEtcd(ec)
 	if err != nil {
+		if port != nil {
+			port.Close()
+		}
 		return nil, errs.New(errs.Unavailable, "start the store in %s on %s: %w", cfg.Dir, cfg.ListenClient, err)
 	}
 	s := &Server{e: e, streams: open, log: log}
+	if port != nil {
+		s.clients = serveClients(port, e.Server, open, cfg.AgentReads)
+	}
 	select {
 	case <-e.Server.ReadyNotify():
 		return s, nil
@@ -79,6 +93,7 @@ func (s *Server) Close() {
 		// The library's own Close would try to pass the lead for seconds, and wait for
 		// services that begin only when the server is ready or has stopped.
 		s.e.Server.HardStop()
+		s.clients.close()
 		// Now the data is safe. What is left is to close connections; the library gives
 		// those of the other members a second to become idle, which they do not use.
 		closed := make(chan struct{})

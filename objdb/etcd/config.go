@@ -21,6 +21,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/internal/remote"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/signal"
 )
 
@@ -48,6 +49,12 @@ type Config struct {
 	User      string   // empty: no login
 	Password  string
 	MaxOps    int // operations per transaction; 0: DefaultMaxOps
+
+	// Cluster, if not nil, is who we are in a cluster of Contiv, whose netmasters are the
+	// servers (the embedded store): connections use TLS, whatever scheme the endpoints have,
+	// and the files above do not count. PlainToo goes on without TLS where a server has none.
+	Cluster  *pki.Credentials
+	PlainToo bool
 }
 
 // Store is an objdb.Store on etcd.
@@ -86,6 +93,9 @@ func New(cfg Config) (*Store, error) {
 	if cfg.User != "" {
 		l := &login{user: cfg.User, password: cfg.Password}
 		options = append(options, grpc.WithChainUnaryInterceptor(l.unary), grpc.WithChainStreamInterceptor(l.stream))
+	}
+	if cfg.Cluster != nil {
+		options = append(options, grpc.WithTransportCredentials(newClusterTLS(cfg.Cluster, cfg.PlainToo)))
 	}
 	dial := func() (*clientv3.Client, error) {
 		return clientv3.New(clientv3.Config{
@@ -136,6 +146,9 @@ func (s *Store) Close() error {
 }
 
 func (cfg Config) tls() (*tls.Config, error) {
+	if cfg.Cluster != nil {
+		return nil, nil // the dial option counts
+	}
 	secure := cfg.CA != "" || cfg.Cert != ""
 	for _, e := range cfg.Endpoints {
 		secure = secure || strings.HasPrefix(e, "https:")
