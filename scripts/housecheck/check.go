@@ -5,34 +5,17 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// check reads every Go file below root that is no test and returns the breaches found,
-// as file:line: text, in order.
-func check(root string) ([]string, error) {
+// checkCode returns the imports and calls that the rules forbid, as file:line: text.
+func checkCode(root string) ([]string, error) {
 	var findings []string
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		base := d.Name()
-		switch {
-		case d.IsDir() && (base == "testdata" || (strings.HasPrefix(base, ".") && rel != ".")):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(base, ".go") || strings.HasSuffix(base, "_test.go"):
-			return nil
-		}
-		found, err := checkFile(name, filepath.ToSlash(rel))
+	err := eachGoFile(root, func(name, rel string) error {
+		found, err := checkFile(name, rel)
 		findings = append(findings, found...)
 		return err
 	})

@@ -1,12 +1,6 @@
 package main
 
-import (
-	"os"
-	"path/filepath"
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-)
+import "testing"
 
 func TestCheck(t *testing.T) {
 	tests := []struct {
@@ -80,21 +74,8 @@ func TestCheck(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			root := t.TempDir()
-			file := filepath.Join(root, tt.file)
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte("package p\n"+tt.source+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			got, err := check(root)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("findings (-want +got):\n%s", diff)
-			}
+			root := writeTree(t, map[string]string{tt.file: "package p\n" + tt.source + "\n"})
+			wantFindings(t, root, checkCode, tt.want...)
 		})
 	}
 }

@@ -2,18 +2,14 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestCheckDocs(t *testing.T) {
-	root := t.TempDir()
-	for name, text := range map[string]string{
+	root := writeTree(t, map[string]string{
 		"a/a_test.go":        "package a\n\nfunc TestOne(t *testing.T) {}\nfunc FuzzTwo(f *testing.F) {}\n// func TestNot(t\n",
 		"a/helpers.go":       "package a\n\nfunc TestHelper(t *testing.T) {}\n",
 		"a/testdata/s.txtar": "",
@@ -21,41 +17,14 @@ func TestCheckDocs(t *testing.T) {
 		"docs/good.md":       "`TestOne`, `FuzzTwo` and `s.txtar`; TestProse and `Testing` are no names of tests",
 		"docs/more/bad.md":   "first\n`TestOne`, `TestNot`\n`BenchmarkNot`, `TestHelper`, `TestHidden`, `t.txtar`\n",
 		"README.md":          "`TestElsewhere`",
-	} {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := checkDocs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
+	})
+	wantFindings(t, root, checkDocs,
 		"docs/more/bad.md:2: there is no TestNot",
 		"docs/more/bad.md:3: there is no BenchmarkNot",
 		"docs/more/bad.md:3: there is no TestHelper",
 		"docs/more/bad.md:3: there is no TestHidden",
 		"docs/more/bad.md:3: there is no t.txtar",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("findings (-want +got):\n%s", diff)
-	}
-}
-
-// TestDocsNameWhatExists checks that the tests which the tables of defects and the other
-// documents of this project name exist.
-func TestDocsNameWhatExists(t *testing.T) {
-	findings, err := checkDocs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range findings {
-		t.Error(f)
-	}
+	)
 }
 
 // TestDefectsAreAllListed checks that the tables have a row for every number.

@@ -18,10 +18,24 @@ import (
 	"os"
 )
 
+// rules are all rules: each check reads the tree at root and returns what breaks the rule,
+// one line each.
+var rules = []struct {
+	name  string
+	check func(root string) (findings []string, err error)
+}{
+	{"code", checkCode},
+	{"tests that documents name", checkDocs},
+	{"files and flags", checkNames},
+	{"diagrams", checkDiagrams},
+	{"packages", checkPackages},
+	{"words", checkWords},
+}
+
 func main() {
 	breaches := 0
-	for _, rule := range []func(string) ([]string, error){check, checkDocs, checkNames, checkDiagrams, checkPackages, checkWords} {
-		findings, err := rule(".")
+	for _, rule := range rules {
+		findings, err := rule.check(".")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "housecheck:", err)
 			os.Exit(2)

@@ -60,13 +60,18 @@ func checkMessageFlags(root string, flags []string) (findings []string, err erro
 		if slices.Contains(everywhere, top) {
 			return nil
 		}
-		return eachMessage(name, func(line int, text string) {
+		texts, err := parseTexts(name)
+		if err != nil {
+			return err
+		}
+		texts.eachMessage(func(line int, text string) {
 			for _, m := range namedFlag.FindAllStringSubmatch(text, -1) {
 				if otherCommand.FindString(text) == "" && !slices.Contains(flags, m[1]) && !slices.Contains(foreignFlags, m[1]) {
 					findings = append(findings, fmt.Sprintf("%s:%d: there is no flag --%s", rel, line, m[1]))
 				}
 			}
 		})
+		return nil
 	})
 	return findings, err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -61,8 +60,14 @@ func checkWords(root string) ([]string, error) {
 		if strings.HasPrefix(rel, "scripts/housecheck/") { // which names them
 			return nil
 		}
+		texts, err := parseTexts(name)
+		if err != nil {
+			return err
+		}
 		found := func(line int, text string) { add(rel, line, text) }
-		return errors.Join(eachMessage(name, found), eachComment(name, found))
+		texts.eachMessage(found)
+		texts.eachComment(found)
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -77,35 +82,35 @@ func checkWords(root string) ([]string, error) {
 	return findings, err
 }
 
-// eachComment calls f for the lines of comments of a Go file.
-func eachComment(name string, f func(line int, text string)) error {
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution|parser.ParseComments)
-	if err != nil {
-		return err
-	}
-	for _, group := range file.Comments {
-		for _, c := range group.List {
-			f(fset.Position(c.Pos()).Line, c.Text)
-		}
-	}
-	return nil
+// texts are the constants and comments of a Go file.
+type texts struct {
+	fset *token.FileSet
+	file *ast.File
 }
 
-// eachMessage calls f for the string constants of a Go file that hold several words.
-func eachMessage(name string, f func(line int, text string)) error {
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-	if err != nil {
-		return err
+func parseTexts(name string) (t texts, err error) {
+	t.fset = token.NewFileSet()
+	t.file, err = parser.ParseFile(t.fset, name, nil, parser.SkipObjectResolution|parser.ParseComments)
+	return t, err
+}
+
+// eachComment calls f for every comment.
+func (t texts) eachComment(f func(line int, text string)) {
+	for _, group := range t.file.Comments {
+		for _, c := range group.List {
+			f(t.fset.Position(c.Pos()).Line, c.Text)
+		}
 	}
-	ast.Inspect(file, func(n ast.Node) bool {
+}
+
+// eachMessage calls f for the string constants of several words.
+func (t texts) eachMessage(f func(line int, text string)) {
+	ast.Inspect(t.file, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 			if text, err := strconv.Unquote(lit.Value); err == nil && strings.Contains(text, " ") {
-				f(fset.Position(lit.Pos()).Line, text)
+				f(t.fset.Position(lit.Pos()).Line, text)
 			}
 		}
 		return true
 	})
-	return nil
 }

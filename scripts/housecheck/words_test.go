@@ -1,10 +1,6 @@
 package main
 
-import (
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-)
+import "testing"
 
 func TestCheckWords(t *testing.T) {
 	root := writeTree(t, map[string]string{
@@ -13,28 +9,10 @@ func TestCheckWords(t *testing.T) {
 		"docs/a.md":           "A guard is a guard.\nThe safeguard, the seated, the host is down.\nWhile the store is away, nothing changes.\n",
 		"docs/glossary.md":    "An endpoint policy was a guard.\n",
 	})
-	got, err := checkWords(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
+	wantFindings(t, root, checkWords,
 		`netmaster/a.go:5: "seat": say frontend (of a service), leader state (of a daemon)`,
 		`netmaster/a.go:3: "held to": say subject to`,
 		`docs/a.md:1: "A guard": say endpoint policy`,
 		`docs/a.md:3: "is away": say unavailable, unreachable, down`,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("findings (-want +got):\n%s", diff)
-	}
-}
-
-// TestWords checks the messages, comments and documents of this project.
-func TestWords(t *testing.T) {
-	findings, err := checkWords("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range findings {
-		t.Error(f)
-	}
+	)
 }
