@@ -10,7 +10,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/pem"
-	"math/big"
 	"net"
 	"slices"
 	"time"
@@ -48,14 +47,15 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, errs.New(errs.Internal, "make the key of a certificate authority: %w", err)
 	}
-	serial, err := newSerial()
+	serial, err := newSerial(now)
 	if err != nil {
 		return nil, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name, Organization: []string{"contiv"}},
 		NotBefore: now.Add(-skew), NotAfter: now.Add(AuthorityValid),
-		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+		IsCA: true, BasicConstraintsValid: true, MaxPathLen: 1, // the one below is the next authority, see Cross
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -91,6 +91,29 @@ func ParseAuthority(certPEM, keyPEM []byte) (*Authority, error) {
 func (a *Authority) PEM() (cert, key []byte, err error) {
 	key, err = marshalKey(a.key)
 	return EncodeCertificates(a.Cert), key, err
+}
+
+// Cross signs the certificate of the authority that comes next, so that who believes this
+// one only believes the next one's certificates as well, if they are sent with it.
+func (a *Authority) Cross(next *x509.Certificate, now time.Time) (*x509.Certificate, error) {
+	serial, err := newSerial(now)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: next.Subject, SubjectKeyId: next.SubjectKeyId,
+		NotBefore: now.Add(-skew), NotAfter: a.Cert.NotAfter,
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Cert, next.PublicKey, a.key)
+	if err != nil {
+		return nil, errs.New(errs.Internal, "sign the next certificate authority: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, errs.New(errs.Internal, "sign the next certificate authority: %w", err)
+	}
+	return cert, nil
 }
 
 // Hash returns the SHA-256 of the authority's public key (SubjectPublicKeyInfo), in hex:
@@ -132,6 +155,19 @@ func (a *Authority) Sign(csrPEM []byte, s Subject, now time.Time) ([]byte, error
 	return a.sign(csr.PublicKey, s, now)
 }
 
+// Issue makes a private key and a certificate for it, both in PEM.
+func (a *Authority) Issue(s Subject, now time.Time) (certPEM, keyPEM []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, errs.New(errs.Internal, "make a private key: %w", err)
+	}
+	if certPEM, err = a.sign(key.Public(), s, now); err != nil {
+		return nil, nil, err
+	}
+	keyPEM, err = marshalKey(key)
+	return certPEM, keyPEM, err
+}
+
 func (a *Authority) sign(public crypto.PublicKey, s Subject, now time.Time) ([]byte, error) {
 	if s.Name == "" || !slices.Contains([]Unit{UnitMaster, UnitAgent, UnitMonitor}, s.Unit) {
 		return nil, errs.New(errs.Invalid, "certificate for %q, unit %q: expected a name and a unit", s.Name, s.Unit)
@@ -139,7 +175,7 @@ func (a *Authority) sign(public crypto.PublicKey, s Subject, now time.Time) ([]b
 	if s.Valid == 0 {
 		s.Valid = DefaultValid
 	}
-	serial, err := newSerial()
+	serial, err := newSerial(now)
 	if err != nil {
 		return nil, err
 	}
@@ -158,13 +194,4 @@ func (a *Authority) sign(public crypto.PublicKey, s Subject, now time.Time) ([]b
 		return nil, errs.New(errs.Internal, "sign the certificate of %s: %w", s.Name, err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
-}
-
-// newSerial returns a random serial number of 127 bits.
-func newSerial() (*big.Int, error) {
-	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, errs.New(errs.Internal, "make a serial number: %w", err)
-	}
-	return n, nil
 }

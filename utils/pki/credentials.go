@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"sync"
-	"time"
 
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/signal"
@@ -80,11 +79,6 @@ func (c *Credentials) Roots() []*x509.Certificate {
 
 // Changed returns a channel that is closed at the next change of anything.
 func (c *Credentials) Changed() <-chan struct{} { return c.changed.Next() }
-
-// RenewAt returns when a certificate is to be renewed: after two thirds of its time.
-func RenewAt(cert *x509.Certificate) time.Time {
-	return cert.NotBefore.Add(cert.NotAfter.Sub(cert.NotBefore) * 2 / 3)
-}
 
 // Verify checks a chain as a peer has sent it: signed by a root that counts now, in its
 // time, not revoked, and, if units are given, of one of them. It returns the peer. The

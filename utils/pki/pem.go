@@ -88,3 +88,19 @@ func parseKey(text []byte) (*ecdsa.PrivateKey, error) {
 	}
 	return ec, nil
 }
+
+// splitPEM separates private keys from certificates.
+func splitPEM(text []byte) (key, certs []byte) {
+	for {
+		var block *pem.Block
+		block, text = pem.Decode(text)
+		if block == nil {
+			return key, certs
+		}
+		if block.Type == "CERTIFICATE" {
+			certs = append(certs, pem.EncodeToMemory(block)...)
+		} else {
+			key = append(key, pem.EncodeToMemory(block)...)
+		}
+	}
+}
