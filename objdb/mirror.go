@@ -22,6 +22,8 @@ type Mirror[T any] struct {
 	// Decode reads a record; nil: it is JSON. A record that cannot be read changes nothing:
 	// what it was before stays.
 	Decode func(value []byte) (T, error)
+	// DecodeKey takes the place of Decode where a record has to fit its key.
+	DecodeKey func(key string, value []byte) (T, error)
 	// Changed is called for every record that comes, changes or goes. A record that a
 	// snapshot repeats may be equal to what it was.
 	Changed func(Change[T])
@@ -76,7 +78,7 @@ func (m *Mirror[T]) forgetMissing(snapshot []Event) {
 }
 
 func (m *Mirror[T]) put(id string, kv KV) {
-	now, err := m.decode(kv.Value)
+	now, err := m.decode(kv)
 	if err != nil {
 		if m.Unreadable != nil {
 			m.Unreadable(kv.Key, err)
@@ -98,11 +100,14 @@ func (m *Mirror[T]) remove(id string) {
 	}
 }
 
-func (m *Mirror[T]) decode(value []byte) (T, error) {
-	if m.Decode != nil {
-		return m.Decode(value)
+func (m *Mirror[T]) decode(kv KV) (T, error) {
+	switch {
+	case m.DecodeKey != nil:
+		return m.DecodeKey(kv.Key, kv.Value)
+	case m.Decode != nil:
+		return m.Decode(kv.Value)
 	}
-	return decodeJSON[T](value)
+	return decodeJSON[T](kv.Value)
 }
 
 func decodeJSON[T any](value []byte) (record T, err error) {
