@@ -30,6 +30,7 @@ type options struct {
 	store   cliconf.Store
 	member  member
 	first   defaultNetwork
+	secure  securityOptions
 
 	infra, aciGateway  string
 	name               string
@@ -55,7 +56,7 @@ func command() *cli.Command {
 	return &cli.Command{
 		Name:  "netmaster",
 		Usage: "Contiv's controller: networks, tenants, groups and addresses of a cluster",
-		Flags: slices.Concat(o.network.Flags(env), o.flags(), o.first.flags(), o.store.Flags(env), o.member.flags(&o.store), o.log.Flags(env)),
+		Flags: slices.Concat(o.network.Flags(env), o.flags(), o.first.flags(), o.store.Flags(env), o.member.flags(&o.store), o.secure.flags(), o.log.Flags(env)),
 		Action: func(ctx context.Context, _ *cli.Command) error {
 			log, err := o.log.Open("netmaster", os.Stderr)
 			if err != nil {
@@ -124,6 +125,9 @@ func (o *options) validate(ctx context.Context) error {
 		return err
 	}
 	if err := o.member.validate(&o.store); err != nil {
+		return err
+	}
+	if err := o.secure.validate(); err != nil {
 		return err
 	}
 	if err := cliconf.OneOf("--infra", &o.infra, "default", "aci"); err != nil {

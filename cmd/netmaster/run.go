@@ -28,6 +28,34 @@ func (o *options) docker() (daemon.Docker, error) {
 	return d, nil
 }
 
+// listen opens all listeners, or none.
+func (o *options) listen() (listeners []net.Listener, rpc net.Listener, err error) {
+	listeners, err = daemon.Listen(o.external, o.internal)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, l := range listeners {
+			l.Close()
+		}
+	}()
+	if o.secure.Mode.TLS() && o.secure.authListen != "" {
+		l, err := net.Listen("tcp", o.secure.authListen)
+		if err != nil {
+			return nil, nil, errs.New(errs.Unavailable, "listen on %s: %w", o.secure.authListen, err)
+		}
+		listeners = append(listeners, l)
+	}
+	rpc, err = net.Listen("tcp", o.rpc)
+	if err != nil {
+		return nil, nil, errs.New(errs.Unavailable, "listen on %s for reports of agents: %w", o.rpc, err)
+	}
+	return listeners, rpc, nil
+}
+
 // run is a netmaster from its first listener to its last.
 func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	first, err := o.first.network(o.network.NetMode)
@@ -42,26 +70,27 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if err != nil {
 		return err
 	}
-	listeners, err := daemon.Listen(o.external, o.internal)
+	sec, err := newSecurity(ctx, &o.secure, o.internal, log)
 	if err != nil {
 		return err
 	}
-	rpc, err := net.Listen("tcp", o.rpc)
+	listeners, rpc, err := o.listen()
 	if err != nil {
-		for _, l := range listeners {
-			l.Close()
-		}
-		return errs.New(errs.Unavailable, "listen on %s for reports of agents: %w", o.rpc, err)
+		return err
+	}
+	secured, err := sec.config()
+	if err != nil {
+		return err
 	}
 	host, _, _ := net.SplitHostPort(o.internal)
 	members := cluster.New(host)
 	build := version.Get()
 	log.WithFields(logrus.Fields{
-		"version": build.Version, "commit": build.GitCommit, "address": o.internal, "store": o.store.Kind,
+		"version": build.Version, "commit": build.GitCommit, "address": o.internal, "store": o.store.Kind, "tls": string(o.secure.Mode),
 	}).Info("netmaster starts")
 	controller := daemon.LeaderConfig{
 		Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members, Grace: o.grace,
-		Docker: docker, DefaultNetwork: first,
+		Docker: docker, DefaultNetwork: first, AgentDial: sec.dialer().DialContext,
 	}
 	if nodes != nil {
 		controller.Nodes = nodes
@@ -69,7 +98,9 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	d, err := daemon.New(daemon.Config{
 		Listeners:     listeners,
 		Address:       o.internal,
-		OpenStore:     o.opener(log),
+		OpenStore:     o.opener(sec, log),
+		WithStore:     sec.withStore,
+		Security:      secured,
 		NewController: daemon.NewLeader(controller),
 		RPC:           rpc,
 		Members:       members,
@@ -80,8 +111,10 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if err != nil {
 		return err
 	}
+	sec.daemon.Store(d)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.Run(gctx) })
+	g.Go(func() error { return sec.run(gctx) })
 	if nodes != nil {
 		g.Go(func() error {
 			nodes.Run(gctx)

@@ -10,6 +10,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/embedded"
 	"github.com/contiv/netplugin/objdb/open"
+	"github.com/contiv/netplugin/state/rights"
 	"github.com/contiv/netplugin/utils/cliconf"
 )
 
@@ -70,10 +71,10 @@ func (m *member) validate(store *cliconf.Store) error {
 }
 
 // opener returns what connects the daemon to its store.
-func (o *options) opener(log logrus.FieldLogger) func(context.Context) (objdb.Store, error) {
+func (o *options) opener(s *security, log logrus.FieldLogger) func(context.Context) (objdb.Store, error) {
 	if o.store.Kind == cliconf.StoreEmbedded {
 		cfg := o.member.cfg
-		cfg.Log = log
+		cfg.Log, cfg.Mode, cfg.Credentials, cfg.AgentReads = log, o.secure.Mode, s.creds, rights.AgentReads()
 		return func(ctx context.Context) (objdb.Store, error) { return embedded.Open(ctx, cfg) }
 	}
 	return func(context.Context) (objdb.Store, error) { return open.Store(o.store) }

@@ -34,11 +34,11 @@ type daemon struct {
 }
 
 // newDaemon connects to nothing yet: the parts wait for what they need when they run.
-func newDaemon(o *options, log *logrus.Logger) (*daemon, error) {
-	d := &daemon{o: o, log: log}
+func newDaemon(o *options, m member, log *logrus.Logger) (*daemon, error) {
+	d := &daemon{o: o, log: log, creds: m.creds}
 	var err error
 	d.master = cluster.NewMaster(d.dial())
-	if d.store, err = open.Store(o.store); err != nil {
+	if d.store, err = open.Agent(o.store, d.creds, o.secure.Mode); err != nil {
 		return nil, err
 	}
 	if err := d.wire(); err != nil {

@@ -21,7 +21,7 @@ type options struct {
 	log     cliconf.Log
 	network cliconf.Network
 	store   cliconf.Store
-	secure  cliconf.Security
+	secure  securityOptions
 	docker  docker
 	names   nameOptions
 	kube    kubeOptions
@@ -55,7 +55,7 @@ func command() *cli.Command {
 	return &cli.Command{
 		Name:  "netplugin",
 		Usage: "Contiv's agent: networks and endpoints of one host",
-		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.secure.Flags(env, "/var/lib/contiv/tls-agent"), o.flags(), o.reach.flags(), o.docker.flags(), o.names.flags(), o.kube.flags(), o.mesos.flags()),
+		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.secure.flags(), o.flags(), o.reach.flags(), o.docker.flags(), o.names.flags(), o.kube.flags(), o.mesos.flags()),
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			log, err := o.log.Open("netplugin", os.Stderr)
 			if err != nil {
@@ -155,7 +155,7 @@ func (o *options) validate(ctx context.Context, _ *cli.Command) error {
 	if err := o.store.Validate(); err != nil {
 		return err
 	}
-	if err := o.secure.Validate(); err != nil {
+	if err := o.secure.validate(&o.store); err != nil {
 		return err
 	}
 	if err := o.docker.validate(); err != nil {

@@ -27,13 +27,18 @@ import (
 func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	// The agent's memory is one map of flows and small garbage: collect it early.
 	debug.SetGCPercent(30)
-	d, err := newDaemon(o, log)
+	member, err := o.secure.join(ctx, o.host, log)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	d, err := newDaemon(o, member, log)
 	if err != nil {
 		return err
 	}
 	defer d.store.Close()
 	checks := d.checks(ctx)
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return ended(ctx, member.run(ctx)) })
 	d.runCore(ctx, g)
 	d.runCluster(ctx, g, checks)
 	d.runInspect(ctx, g, checks)

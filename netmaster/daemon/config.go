@@ -42,6 +42,9 @@ type Config struct {
 	// OpenStore connects to the store. An error of kind Invalid ends the Daemon;
 	// after any other it is called again.
 	OpenStore func(context.Context) (objdb.Store, error)
+	// WithStore runs beside everything else from when the store is open until the Daemon
+	// ends; nil: nothing does.
+	WithStore func(context.Context, objdb.Store)
 	// NewController makes what serves while this process leads.
 	NewController NewController
 	// RPC is where agents report; nil: nowhere. The Daemon closes it. Members takes the

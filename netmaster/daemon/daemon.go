@@ -198,6 +198,9 @@ func (d *Daemon) work(ctx, lead context.Context, led chan<- struct{}) error {
 	defer wg.Wait()
 	me := d.register(ctx, store)
 	wg.Go(func() { d.watchHealth(ctx, store) })
+	if d.cfg.WithStore != nil {
+		wg.Go(func() { d.cfg.WithStore(lead, store) })
+	}
 	wg.Go(func() { d.watchLeader(ctx, store) })
 	wg.Go(func() { d.watchOver(lead, store) })
 	wg.Go(func() { d.masters.watch(ctx, store) })

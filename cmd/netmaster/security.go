@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/urfave/cli/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/contiv/netplugin/mgmtfn/socket"
+	"github.com/contiv/netplugin/netmaster/auth"
+	"github.com/contiv/netplugin/netmaster/ca"
+	"github.com/contiv/netplugin/netmaster/daemon"
+	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state/securityapi"
+	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/netx"
+	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/tlsport"
+	"github.com/contiv/netplugin/utils/version"
+)
+
+// securityOptions are the options about who may ask this netmaster what.
+type securityOptions struct {
+	cliconf.Security
+	secretFile, joinList string
+	socket, authListen   string
+	certTTL              time.Duration
+
+	secret []byte
+	join   []string
+}
+
+func (s *securityOptions) flags() []cli.Flag {
+	return append(
+		s.Security.Flags(env, "/var/lib/contiv/tls"),
+		&cli.StringFlag{
+			Name: "cluster-secret-file", Category: "security", Destination: &s.secretFile, TakesFile: true, Sources: env.Var("CLUSTER_SECRET_FILE"),
+			Usage: "`file` with a secret that all netmasters of the cluster share, at least 32 characters; only needed with several netmasters",
+		},
+		&cli.StringFlag{
+			Name: "join", Category: "security", Destination: &s.joinList, Sources: env.Var("JOIN"),
+			Usage: "comma-separated `list` of URLs (https://ip:port) of other netmasters, from which this one gets the certificate authority at its first start (default: it creates one)",
+		},
+		&cli.DurationFlag{
+			Name: "tls-cert-ttl", Category: "security", Value: pki.DefaultValid, Destination: &s.certTTL, Sources: env.Var("TLS_CERT_TTL"),
+			Usage: "how long certificates are valid, at least 10s; they are renewed after two thirds of it",
+		},
+		&cli.StringFlag{
+			Name: "socket", Category: "security", Value: "/run/contiv/netmaster.sock", Destination: &s.socket, Sources: env.Var("SOCKET"),
+			Usage: "unix socket `path` on which root on this host has full access without a login; empty for none; used with TLS only",
+		},
+		&cli.StringFlag{
+			Name: "auth-listen", Category: "security", Destination: &s.authListen, Sources: env.Var("AUTH_LISTEN"),
+			Usage: "further `host:port` on which the API is served, such as :10000, where clients of the original expect its login proxy; used with TLS only",
+		},
+	)
+}
+
+func (s *securityOptions) validate() error {
+	if err := s.Security.Validate(); err != nil {
+		return err
+	}
+	if s.certTTL < 10*time.Second {
+		return cliconf.Usagef("--tls-cert-ttl %s is less than 10s", s.certTTL)
+	}
+	for text := range strings.SplitSeq(s.joinList, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" {
+			return cliconf.Usagef("--join %q: expected https://ip:port", text)
+		}
+		s.join = append(s.join, strings.TrimRight(text, "/"))
+	}
+	if s.authListen != "" {
+		if err := netx.CheckListen(s.authListen); err != nil {
+			return cliconf.Usagef("--auth-listen: %w", err)
+		}
+	}
+	if s.secretFile == "" || !s.Mode.TLS() {
+		return nil
+	}
+	var err error
+	s.secret, err = ca.ReadSecret(s.secretFile)
+	if err != nil {
+		return &cliconf.UsageError{Err: err}
+	}
+	return nil
+}
+
+// security is what tells the clients of this netmaster apart, wired but not running yet.
+type security struct {
+	opts  *securityOptions
+	log   logrus.FieldLogger
+	ca    *ca.CA
+	auth  *auth.Service
+	files pki.Files // of the user's own PKI
+	creds *pki.Credentials
+
+	store  atomic.Pointer[objdb.Store]
+	daemon atomic.Pointer[daemon.Daemon]
+}
+
+// newSecurity gets this netmaster its certificate. In mode off there is nothing to get.
+func newSecurity(ctx context.Context, o *securityOptions, address string, log logrus.FieldLogger) (*security, error) {
+	s := &security{opts: o, log: log}
+	if !o.Mode.TLS() {
+		return s, nil
+	}
+	var own *pki.Credentials
+	if o.OwnPKI() {
+		own = pki.NewCredentials()
+		s.files = pki.Files{CA: o.CA, Cert: o.Cert, Key: o.Key}
+		if err := s.files.Load(own); err != nil {
+			return nil, &cliconf.UsageError{Err: err}
+		}
+	}
+	ips, names := addresses(address)
+	var err error
+	s.ca, err = ca.Open(ctx, ca.Config{
+		Dir: o.Dir, Name: address, IPs: ips, DNSNames: names, CertTTL: o.certTTL, Secret: o.secret, Join: o.join, OwnPKI: own,
+		Mode: string(o.Mode), Plain: s.plain, Log: log.WithField("part", "ca"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.creds = s.ca.Credentials()
+	s.auth, err = auth.New(auth.Config{
+		Store: s.openStore, Keys: s.keys, Bootstrap: true, Announce: s.announce,
+		Log: log.WithField("part", "auth"), Version: version.Get().Version,
+	})
+	return s, err
+}
+
+// addresses are what the certificate of this netmaster is good for besides its name.
+func addresses(internal string) ([]net.IP, []string) {
+	ips := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	if host, _, err := net.SplitHostPort(internal); err == nil && net.ParseIP(host) != nil {
+		ips = append(ips, net.ParseIP(host))
+	}
+	return ips, []string{"localhost", "netmaster"}
+}
+
+// initialPassword is the file of the first password of admin. It is in no log.
+const initialPassword = "initial-admin-password"
+
+func (s *security) announce(user, password string) {
+	path := filepath.Join(s.opts.Dir, initialPassword)
+	if err := pki.WriteFile(path, []byte(password+"\n")); err != nil {
+		s.log.WithError(err).Warn("cannot write the initial password; as root on this host, set one with: netctl user passwd " + user)
+		return
+	}
+	s.log.WithField("user", user).WithField("file", path).Info("wrote the initial password to a file; change it with netctl user passwd, then delete the file")
+}
+
+func (s *security) keys() []auth.Key {
+	var all []auth.Key
+	for _, k := range s.ca.Keys() {
+		key := auth.Key{ID: k.ID}
+		copy(key.Secret[:], k.Secret)
+		all = append(all, key)
+	}
+	return all
+}
+
+func (s *security) openStore() objdb.Store {
+	if store := s.store.Load(); store != nil {
+		return *store
+	}
+	return nil
+}
+
+func (s *security) plain() any {
+	if d := s.daemon.Load(); d != nil {
+		return d.Plain()
+	}
+	return nil
+}
+
+// config is what the daemon needs.
+func (s *security) config() (daemon.Security, error) {
+	c := daemon.Security{Mode: s.opts.Mode}
+	if !c.Mode.TLS() {
+		return c, nil
+	}
+	c.Credentials, c.Tokens = s.creds, s.auth
+	c.Local = map[string]http.Handler{securityapi.Prefix: s.ca.Handler(), auth.Prefix: s.auth.Handler()}
+	if s.opts.socket == "" {
+		return c, nil
+	}
+	var err error
+	c.Socket, err = socket.Listen(s.opts.socket)
+	if err != nil {
+		return c, cliconf.Usagef("--socket %s: %w", s.opts.socket, err)
+	}
+	return c, nil
+}
+
+// dialer connects to agents.
+func (s *security) dialer() *tlsport.Dialer {
+	d := &tlsport.Dialer{Mode: s.opts.Mode}
+	if d.Mode.TLS() {
+		d.TLS = pki.ClientConfig(s.creds, pki.UnitAgent)
+	}
+	return d
+}
+
+// withStore serves what needs the store, until ctx ends.
+func (s *security) withStore(ctx context.Context, store objdb.Store) {
+	if s.ca == nil {
+		return
+	}
+	s.store.Store(&store)
+	s.ca.SetStore(store)
+	s.auth.Run(ctx, store)
+}
+
+// run keeps certificates fresh until ctx ends.
+func (s *security) run(ctx context.Context) error {
+	if s.ca == nil {
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.ca.Run(ctx) })
+	if s.opts.OwnPKI() {
+		g.Go(func() error { s.files.Follow(ctx, s.creds, s.log); return nil })
+	}
+	return g.Wait()
+}
