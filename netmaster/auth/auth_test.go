@@ -329,11 +329,15 @@ func TestTokenEnds(t *testing.T) {
 		status int
 		do     func(*server, string)
 	}{
-		"after its time":       {400, func(sv *server, _ string) { sv.advance(10*time.Hour + time.Second) }},
-		"logged out":           {400, func(sv *server, token string) { sv.want(204, "POST", "logout/", token, "") }},
-		"another password":     {400, func(sv *server, _ string) { sv.want(200, "PATCH", "local_users/jane/", root, `{"password":"another-one"}`) }},
-		"own password changed": {400, func(sv *server, token string) { sv.want(200, "PATCH", "local_users/jane/", token, `{"password":"another-one"}`) }},
-		"disabled":             {401, func(sv *server, _ string) { sv.want(200, "PATCH", "local_users/jane/", root, `{"disable":true}`) }},
+		"after its time": {400, func(sv *server, _ string) { sv.advance(10*time.Hour + time.Second) }},
+		"logged out":     {400, func(sv *server, token string) { sv.want(204, "POST", "logout/", token, "") }},
+		"another password": {400, func(sv *server, _ string) {
+			sv.want(200, "PATCH", "local_users/jane/", root, `{"password":"another-one"}`)
+		}},
+		"own password changed": {400, func(sv *server, token string) {
+			sv.want(200, "PATCH", "local_users/jane/", token, `{"password":"another-one"}`)
+		}},
+		"disabled": {401, func(sv *server, _ string) { sv.want(200, "PATCH", "local_users/jane/", root, `{"disable":true}`) }},
 		"disabled for a while": {400, func(sv *server, _ string) {
 			sv.want(200, "PATCH", "local_users/jane/", root, `{"disable":true}`)
 			sv.want(200, "PATCH", "local_users/jane/", root, `{"disable":false}`)

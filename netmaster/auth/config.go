@@ -29,10 +29,11 @@ type Sealer interface {
 type Review struct {
 	User   string   // "system:serviceaccount:NAMESPACE:NAME"
 	Groups []string // "system:serviceaccounts:NAMESPACE", …
+	Node   string   // of the pod that the token is bound to; empty: none
 }
 
 // Reviewer asks Kubernetes whose token this is. ok is false if the token is not good; an
-// error means that Kubernetes could not be asked.
+// error means that Kubernetes could not be asked. See netmaster/tokenreview.
 type Reviewer interface {
 	Review(ctx context.Context, token string) (review Review, ok bool, err error)
 }

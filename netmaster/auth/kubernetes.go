@@ -8,12 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	authv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	authclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
-
-	"github.com/contiv/netplugin/utils/errs"
 )
 
 // Bounds of reviews of tokens by Kubernetes.
@@ -23,34 +17,6 @@ const (
 	maxReviews    = 1024 // remembered
 	maxAsking     = 8    // at the same time
 )
-
-// tokenReviews asks the API server of a cluster.
-type tokenReviews struct {
-	client   authclient.TokenReviewInterface
-	audience string
-}
-
-// NewReviewer returns a Reviewer that asks the API server of Kubernetes (TokenReview). It
-// accepts tokens for an audience; "" means those for the API server itself.
-func NewReviewer(client authclient.TokenReviewInterface, audience string) Reviewer {
-	return &tokenReviews{client: client, audience: audience}
-}
-
-func (k *tokenReviews) Review(ctx context.Context, token string) (Review, bool, error) {
-	ask := &authv1.TokenReview{Spec: authv1.TokenReviewSpec{Token: token}}
-	if k.audience != "" {
-		ask.Spec.Audiences = []string{k.audience}
-	}
-	got, err := k.client.Create(ctx, ask, metav1.CreateOptions{})
-	if err != nil {
-		return Review{}, false, errs.New(errs.Unavailable, "ask Kubernetes whose token this is: %w", err)
-	}
-	// An API server that does not know audiences leaves them out (authentication/v1).
-	if !got.Status.Authenticated || k.audience != "" && !slices.Contains(got.Status.Audiences, k.audience) {
-		return Review{}, false, nil
-	}
-	return Review{User: got.Status.User.Username, Groups: got.Status.User.Groups}, true, nil
-}
 
 // reviews remembers for a short time what Kubernetes has said about good tokens.
 type reviews struct {

@@ -73,10 +73,8 @@ func (l *limiter) takeBack(names ...string) {
 			continue
 		}
 		f := failuresOf(e)
-		if f.count--; f.count < freeFailures {
-			f.until = time.Time{}
-		}
-		if f.count <= 0 {
+		f.until = time.Time{} // it had passed, or there would not have been an attempt
+		if f.count--; f.count <= 0 {
 			l.remove(e)
 		}
 	}

@@ -49,7 +49,7 @@ func New(cfg Config) (*Service, error) {
 func (s *Service) Handler() http.Handler { return s.handler }
 
 // Run mirrors the records of the store until ctx ends. Keys must be there by then: a record
-// whose key comes later is read when the watch begins anew.
+// whose key comes later is read with the next snapshot of the watch.
 func (s *Service) Run(ctx context.Context, store objdb.Store) {
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -54,7 +54,7 @@ func (s *Service) put(key string, record any) (objdb.Op, error) {
 }
 
 // change reads a record, lets edit change it, and writes it, unless another change was
-// faster; then it begins anew. A record that cannot be read counts as missing.
+// faster; then it begins again. A record that cannot be read counts as missing.
 func change[T any](ctx context.Context, s *Service, key string, edit func(record *T, exists bool) error) (T, error) {
 	var record T
 	store, err := s.store()

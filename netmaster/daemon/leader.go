@@ -23,13 +23,13 @@ import (
 // LeaderConfig is what the parts of a leader need besides the store.
 type LeaderConfig struct {
 	Log         logrus.FieldLogger
-	ClusterMode string // docker | kubernetes | swarm-mode | test
-	FwdMode     string // bridge | routing; of a new cluster
-	Infra       string // default | aci | aci-opflex; of a new cluster
-	AgentPort   int    // where agents serve HTTP; 0 means 9090
+	ClusterMode string      // docker | kubernetes | swarm-mode | test
+	FwdMode     string      // bridge | routing; of a new cluster
+	Infra       string      // default | aci | aci-opflex; of a new cluster
+	AgentPort   int         // where agents serve HTTP; 0 means 9090
 	AgentDial   agents.Dial // connects to agents; nil: without TLS
-	Docker      Docker // docker networks, in mode docker
-	ACIGateway  string // URL of the gateway to an ACI fabric; "" means aci.DefaultURL
+	Docker      Docker      // docker networks, in mode docker
+	ACIGateway  string      // URL of the gateway to an ACI fabric; "" means aci.DefaultURL
 	// DefaultNetwork is created in a cluster that has no network yet; nil: none is.
 	DefaultNetwork *contivmodel.Network
 	// Members is what this netmaster knows of the agents; nil: nothing.
