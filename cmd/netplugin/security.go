@@ -30,7 +30,7 @@ type securityOptions struct {
 }
 
 func (s *securityOptions) flags() []cli.Flag {
-	file := func(name, variable, usage string, value string, to *string) cli.Flag {
+	flag := func(name, variable, usage string, value string, to *string) cli.Flag {
 		return &cli.StringFlag{Name: name, Category: "security", Value: value, Destination: to, TakesFile: true, Sources: env.Var(variable), Usage: usage}
 	}
 	return append(
@@ -39,10 +39,10 @@ func (s *securityOptions) flags() []cli.Flag {
 			Name: "netmaster", Category: "security", Destination: &s.masterList, Sources: env.Var("NETMASTER"),
 			Usage: "comma-separated `list` of URLs (https://host:port) of netmasters, for this host's certificate (default: the hosts of the store's endpoints, port 9999)",
 		},
-		file("join-token-file", "JOIN_TOKEN_FILE", "`file` with a join token, from netctl host token create; not needed on the host of a netmaster", "/etc/contiv/join-token", &s.tokenFile),
-		file("join-account-file", "JOIN_ACCOUNT_FILE", "`file` with a Kubernetes ServiceAccount token for the audience contiv, instead of a join token", "", &s.accountFile),
-		file("join-ca-file", "JOIN_CA_FILE", "`file` with the cluster's certificate authority (PEM), to check netmaster with when joining by a ServiceAccount token", "", &s.authorityFile),
-		file("netmaster-socket", "NETMASTER_SOCKET", "unix socket `path` of a netmaster on this host, which needs no join token", "/run/contiv/netmaster.sock", &s.socket),
+		flag("join-token-file", "JOIN_TOKEN_FILE", "`file` with a join token, from netctl host token create; not needed on the host of a netmaster", "/etc/contiv/join-token", &s.tokenFile),
+		flag("join-account-file", "JOIN_ACCOUNT_FILE", "`file` with a Kubernetes ServiceAccount token for the audience contiv, instead of a join token", "", &s.accountFile),
+		flag("join-ca-file", "JOIN_CA_FILE", "`file` with the cluster's certificate authority (PEM), to check netmaster with when joining by a ServiceAccount token", "", &s.authorityFile),
+		flag("netmaster-socket", "NETMASTER_SOCKET", "unix socket `path` of a netmaster on this host, which needs no join token", "/run/contiv/netmaster.sock", &s.socket),
 	)
 }
 

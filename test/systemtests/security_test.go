@@ -155,7 +155,7 @@ func TestSecured(t *testing.T) {
 	})
 	t.Run("a host deletes its own endpoints", func(t *testing.T) {
 		c := cluster{c.Lab, t}
-		del := masterapi.DeleteEndpointRequest{TenantName: "default", NetworkName: "net", EndpointID: third.ID}
+		del := masterapi.DeleteEndpointRequest{TenantName: "default", NetworkName: "net", EndpointID: third.ContainerID}
 		status, text, err := c.send(c.client("host2", host2), http.MethodPost, "https://"+master+":9999"+masterapi.PathDeleteEndpoint, del)
 		if err != nil || status != http.StatusForbidden {
 			t.Errorf("host2 deletes an endpoint of host3: %d %q %v", status, text, err)
@@ -228,8 +228,8 @@ func (c cluster) testStoreRights(name string, creds *pki.Credentials) {
 		"read users":    func() error { _, err := client.Get(ctx, "/contiv.io/auth/", clientv3.WithPrefix()); return err },
 		"read all":      func() error { _, err := client.Get(ctx, "\x00", clientv3.WithFromKey()); return err },
 		"add a member":  func() error { _, err := client.MemberAdd(ctx, []string{"http://10.0.0.1:1"}); return err },
-		"watch objects": func() error { return (<-client.Watch(ctx, "/contiv.io/obj/", clientv3.WithPrefix())).Err() },
-		"watch all":     func() error { return (<-client.Watch(ctx, "/", clientv3.WithFromKey())).Err() },
+		"watch objects": func() error { return watchError(client.Watch(ctx, "/contiv.io/obj/", clientv3.WithPrefix())) },
+		"watch all":     func() error { return watchError(client.Watch(ctx, "/", clientv3.WithFromKey())) },
 		"delete a state": func() error {
 			_, err := client.Delete(ctx, "/contiv.io/state/nets/", clientv3.WithPrefix())
 			return err
@@ -240,6 +240,11 @@ func (c cluster) testStoreRights(name string, creds *pki.Credentials) {
 			c.t.Errorf("%s: %v, expected that it is denied", what, err)
 		}
 	}
+}
+
+func watchError(w clientv3.WatchChan) error {
+	resp := <-w
+	return resp.Err()
 }
 
 // forward passes connections on until its listener is closed.

@@ -18,7 +18,7 @@ type Security struct {
 // Flags returns the options; parsing fills s. dir is where the daemon keeps its certificate
 // by default.
 func (s *Security) Flags(env Env, dir string) []cli.Flag {
-	file := func(name, variable, usage string, to *string) cli.Flag {
+	flag := func(name, variable, usage string, to *string) cli.Flag {
 		return &cli.StringFlag{Name: name, Category: "security", Destination: to, TakesFile: true, Sources: env.Var(variable), Usage: usage}
 	}
 	return []cli.Flag{
@@ -30,9 +30,9 @@ func (s *Security) Flags(env Env, dir string) []cli.Flag {
 			Name: "tls-dir", Category: "security", Value: dir, Destination: &s.Dir, Sources: env.Var("TLS_DIR"),
 			Usage: "`directory` of this daemon's certificate and private key",
 		},
-		file("tls-ca", "TLS_CA", "`file` with the certificate authorities of an own PKI, used instead of the cluster's (PEM)", &s.CA),
-		file("tls-cert", "TLS_CERT", "`file` with this daemon's certificate of that PKI (PEM)", &s.Cert),
-		file("tls-key", "TLS_KEY", "`file` with the private key of --tls-cert (PEM)", &s.Key),
+		flag("tls-ca", "TLS_CA", "`file` with the certificate authorities of an own PKI, used instead of the cluster's (PEM)", &s.CA),
+		flag("tls-cert", "TLS_CERT", "`file` with this daemon's certificate of that PKI (PEM)", &s.Cert),
+		flag("tls-key", "TLS_KEY", "`file` with the private key of --tls-cert (PEM)", &s.Key),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // Defaults of Config.
@@ -108,11 +109,12 @@ func (t *Listener) Close() error {
 
 // accept takes connections until the listener fails or is closed.
 func (t *Listener) accept() {
-	for pause := time.Duration(0); ; {
+	pauses := retry.New(5*time.Millisecond, time.Second)
+	for {
 		raw, err := t.Listener.Accept()
 		switch {
 		case err == nil:
-			pause = 0
+			pauses.Reset()
 			t.take(raw)
 			continue
 		case t.ctx.Err() != nil:
@@ -122,10 +124,7 @@ func (t *Listener) accept() {
 			return
 		}
 		// Out of file descriptors, most likely: those that end give some back.
-		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-		select {
-		case <-time.After(pause):
-		case <-t.ctx.Done():
+		if !pauses.Wait(t.ctx) {
 			return
 		}
 	}
