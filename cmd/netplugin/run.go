@@ -27,8 +27,11 @@ import (
 func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	// The agent's memory is one map of flows and small garbage: collect it early.
 	debug.SetGCPercent(30)
-	member, err := o.secure.join(ctx, o.host, log)
-	if err != nil || ctx.Err() != nil {
+	member, err := o.secure.join(ctx, o.host, o.restAddress, log)
+	if ctx.Err() != nil {
+		return nil // told to stop while it waited
+	}
+	if err != nil {
 		return err
 	}
 	d, err := newDaemon(o, member, log)

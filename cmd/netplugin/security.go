@@ -81,8 +81,9 @@ type member struct {
 }
 
 // join gets this host its certificate: from its disk, or from netmaster, however long that
-// takes. Containers that run already keep their network meanwhile.
-func (s *securityOptions) join(ctx context.Context, host string, log logrus.FieldLogger) (member, error) {
+// takes. Containers that run already keep their network meanwhile. rest is the address of the
+// REST API, which tells what is waited for.
+func (s *securityOptions) join(ctx context.Context, host, rest string, log logrus.FieldLogger) (member, error) {
 	idle := func(context.Context) error { return nil }
 	if !s.Mode.TLS() {
 		return member{run: idle}, nil
@@ -95,9 +96,14 @@ func (s *securityOptions) join(ctx context.Context, host string, log logrus.Fiel
 		}
 		return member{creds: creds, run: func(ctx context.Context) error { files.Follow(ctx, creds, log); return nil }}, nil
 	}
-	m, err := join.Join(ctx, join.Config{
-		Dir: s.Dir, Host: host, Masters: func() []string { return s.masters }, TokenFile: s.tokenFile, AccountFile: s.accountFile,
-		AuthorityFile: s.authorityFile, Socket: s.socket, Log: log,
+	var m *join.Member
+	w := &waiting{}
+	err := w.during(ctx, host, rest, s.Mode, func(ctx context.Context) (err error) {
+		m, err = join.Join(ctx, join.Config{
+			Dir: s.Dir, Host: host, Masters: func() []string { return s.masters }, TokenFile: s.tokenFile, AccountFile: s.accountFile,
+			AuthorityFile: s.authorityFile, Socket: s.socket, Waiting: w.note, Log: log,
+		})
+		return err
 	})
 	if err != nil {
 		return member{}, err
