@@ -11,9 +11,13 @@ import (
 )
 
 // Authenticate finds out who sends a request by the token in X-Auth-Token or Authorization:
-// Bearer. It reports false if there is no token at all. StatusOf tells the HTTP status of
-// an error, WriteError answers with it.
+// Bearer. It reports false if there is no token at all. An error is an *Error.
 func (s *Service) Authenticate(r *http.Request) (identity.Identity, bool, error) {
+	id, ok, err := s.identify(r)
+	return id, ok, withStatus(err)
+}
+
+func (s *Service) identify(r *http.Request) (identity.Identity, bool, error) {
 	text, ok, err := tokenOf(r.Header)
 	if !ok || err != nil {
 		return identity.Identity{}, ok, err

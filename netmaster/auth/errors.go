@@ -14,15 +14,18 @@ import (
 
 // Error is a refusal with the HTTP status that the login API has for it.
 type Error struct {
-	Status int
-	Text   string
-	Wait   time.Duration // with status 429: until the next try is looked at
+	Code int
+	Text string
+	Wait time.Duration // with 429 and 503: until the next try is looked at
 }
 
 func (e *Error) Error() string { return e.Text }
 
+// Status is the HTTP status.
+func (e *Error) Status() int { return e.Code }
+
 func refuse(status int, format string, args ...any) error {
-	return &Error{Status: status, Text: fmt.Sprintf(format, args...)}
+	return &Error{Code: status, Text: fmt.Sprintf(format, args...)}
 }
 
 // StatusOf returns the HTTP status of an error of this package: 400 for a token that is
@@ -31,7 +34,7 @@ func refuse(status int, format string, args ...any) error {
 func StatusOf(err error) int {
 	var e *Error
 	if errors.As(err, &e) {
-		return e.Status
+		return e.Code
 	}
 	switch errs.KindOf(err) {
 	case errs.Invalid:
@@ -44,6 +47,15 @@ func StatusOf(err error) int {
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
+}
+
+// withStatus gives an error the method that listeners ask for its status.
+func withStatus(err error) error {
+	var e *Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	return &Error{Code: StatusOf(err), Text: err.Error()}
 }
 
 // WriteError answers a request with an error as the login API does: {"error": "…"}.

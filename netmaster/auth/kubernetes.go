@@ -48,7 +48,7 @@ func (r *reviews) ask(ctx context.Context, token string) (Review, error) {
 	case r.asking <- struct{}{}:
 		defer func() { <-r.asking }()
 	default:
-		return Review{}, &Error{Status: http.StatusServiceUnavailable, Text: "too many tokens are being reviewed by Kubernetes: try again", Wait: time.Second}
+		return Review{}, &Error{Code: http.StatusServiceUnavailable, Text: "too many tokens are being reviewed by Kubernetes: try again", Wait: time.Second}
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()

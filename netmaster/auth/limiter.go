@@ -48,7 +48,7 @@ func (l *limiter) begin(names ...string) error {
 	for _, name := range names {
 		if e, ok := l.entries[name]; ok {
 			if f := failuresOf(e); now.Before(f.until) {
-				return &Error{Status: http.StatusTooManyRequests, Wait: f.until.Sub(now), Text: "too many failed logins: wait " + f.until.Sub(now).Round(time.Second).String()}
+				return &Error{Code: http.StatusTooManyRequests, Wait: f.until.Sub(now), Text: "too many failed logins: wait " + f.until.Sub(now).Round(time.Second).String()}
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func TestWaits(t *testing.T) {
 	for range 12 {
 		err := l.begin("account jane", "source b")
 		var e *Error
-		if !errors.As(err, &e) || e.Status != 429 || e.Wait <= 0 {
+		if !errors.As(err, &e) || e.Code != 429 || e.Wait <= 0 {
 			t.Fatalf("an account that waits: %v", err)
 		}
 		waits = append(waits, e.Wait)

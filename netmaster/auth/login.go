@@ -17,7 +17,7 @@ import (
 const maxName = 256
 
 // errWrong is the one answer to a wrong password, an unknown user and a disabled one.
-var errWrong = &Error{Status: http.StatusUnauthorized, Text: "wrong user name or password"}
+var errWrong = &Error{Code: http.StatusUnauthorized, Text: "wrong user name or password"}
 
 // serveLogin is POST login/.
 func (s *Service) serveLogin(r *http.Request, _ identity.Identity) (answer, error) {

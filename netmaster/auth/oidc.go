@@ -65,7 +65,7 @@ func (s *Service) provider(ctx context.Context) (p *provider, free func(), err e
 	select {
 	case s.oidc.talking <- struct{}{}:
 	default:
-		return nil, nil, &Error{Status: http.StatusServiceUnavailable, Text: "too many people are logging in by OIDC: try again", Wait: time.Second}
+		return nil, nil, &Error{Code: http.StatusServiceUnavailable, Text: "too many people are logging in by OIDC: try again", Wait: time.Second}
 	}
 	free = func() { <-s.oidc.talking }
 	found, client, err := s.oidc.find(ctx, c)

@@ -92,7 +92,7 @@ func (h *hasher) run(ctx context.Context, password string, salt []byte, p HashPa
 	case h.waiting <- struct{}{}:
 		defer func() { <-h.waiting }()
 	default:
-		return nil, &Error{Status: 503, Text: "too many people are logging in: try again", Wait: time.Second}
+		return nil, &Error{Code: 503, Text: "too many people are logging in: try again", Wait: time.Second}
 	}
 	select {
 	case h.turns <- struct{}{}:
