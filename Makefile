@@ -113,6 +113,7 @@ install-files: # the same with what is in bin/ already
 	sed 's|@BIN@|$(PREFIX)/bin|' scripts/systemd/contiv-docker-relay.service > $(DESTDIR)/usr/lib/systemd/system/contiv-docker-relay.service
 	install -D -m 644 scripts/systemd/ovs-vswitchd.conf $(DESTDIR)/usr/lib/systemd/system/ovs-vswitchd.service.d/contiv.conf
 	install -m 644 scripts/systemd/contiv.sysusers $(DESTDIR)/usr/lib/sysusers.d/contiv.conf
+	install -D -m 644 scripts/systemd/contiv.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/contiv.conf
 	install -D -m 644 $(COMPLETION)/netctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/netctl
 	install -D -m 644 $(COMPLETION)/netctl.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_netctl
 	install -D -m 644 $(COMPLETION)/netctl.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/netctl.fish

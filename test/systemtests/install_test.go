@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -99,7 +100,7 @@ func TestUnits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(unit), "@") {
+		if regexp.MustCompile(`@[A-Z]+@`).Match(unit) {
 			t.Errorf("%s has a placeholder left:\n%s", name, unit)
 		}
 		// The programs are below DESTDIR, not where the unit will find them.
@@ -112,6 +113,47 @@ func TestUnits(t *testing.T) {
 			t.Errorf("systemd-analyze verify %s: %v\n%s", name, err, out)
 		}
 	}
+}
+
+// TestUnitsAreRestricted: systemd finds little that a daemon could do beyond its work. Its
+// marks are from 0, nothing, to 10.
+func TestUnitsAreRestricted(t *testing.T) {
+	destdir := install(t)
+	for name, most := range map[string]float64{"netmaster.service": 1.5, "netplugin.service": 3.3, "contiv-docker-relay.service": 1.5} {
+		unit, err := os.ReadFile(filepath.Join(destdir, "usr/lib/systemd/system", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := exposure(t, name, unit); got > most {
+			t.Errorf("%s is at %.1f, expected %.1f at most: systemd-analyze security says what it could do", name, got, most)
+		}
+		open := regexp.MustCompile(`(?m)^(Protect|Private|Restrict|SystemCall).*\n`).ReplaceAll(unit, nil)
+		if got := exposure(t, name, open); got < most+2 {
+			t.Errorf("%s without restrictions is at %.1f", name, got)
+		}
+	}
+}
+
+// exposure is how far a unit is open in the eyes of systemd.
+func exposure(t *testing.T, name string, unit []byte) float64 {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, unit, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--no-pager", file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("systemd-analyze security: %v: %s", err, out)
+	}
+	found := regexp.MustCompile(`exposure level for \S+: ([0-9.]+)`).FindSubmatch(out)
+	if found == nil {
+		t.Fatalf("systemd-analyze security said:\n%s", out)
+	}
+	level, err := strconv.ParseFloat(string(found[1]), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return level
 }
 
 // TestSettings holds that the environment files name every variable a daemon knows,
