@@ -13,20 +13,20 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// In the VLAN mode bridge the fabric outside learns where an endpoint is from its
-// packets, and neighbours keep its MAC for a while. So the host announces an endpoint
-// when it appears here or changes, the endpoints of a group again and again when a
-// netmaster asks for it, because the fabric has been told of them only then, and all of
-// them likewise when the way out is back. Over tunnels
-// nothing is announced: there, flows follow the endpoints' records.
+// In the VLAN bridge, the physical network learns from packets where an endpoint is, and
+// neighbors cache its MAC. The host therefore sends gratuitous announcements: for an
+// endpoint that is new here or has changed; for the endpoints of a group when a netmaster
+// asks for it, because only then does the fabric know them; and for all endpoints when an
+// uplink comes back. Tunnels need no announcements: their flows come from the endpoints'
+// records.
 const (
-	askedTimes   = 15 // announcements when a netmaster asks for them, or the way out is back
+	askedTimes   = 15 // announcements when a netmaster asks, or an uplink comes back
 	askedEvery   = 3 * time.Second
-	announceWith = 2 * time.Second // the bridge's time to send them
-	announceWait = time.Second     // before announcing again what it did not take
+	announceWith = 2 * time.Second // how long the bridge may take to send them
+	announceWait = time.Second     // before retrying what the bridge did not take
 )
 
-// announcement is what is said of an endpoint.
+// announcement is what is announced of an endpoint.
 type announcement struct {
 	mac        ofnet.MAC
 	ipv4, ipv6 netip.Addr
@@ -34,7 +34,7 @@ type announcement struct {
 	tag        uint16
 }
 
-// announcer knows what is to be announced, and announces it.
+// announcer keeps what has to be announced, and sends it.
 type announcer struct {
 	kick chan struct{}
 
@@ -55,7 +55,7 @@ func newAnnouncer() *announcer {
 	}
 }
 
-// set has an endpoint announced if it is new here or has changed.
+// set schedules announcements of an endpoint that is new here or has changed.
 func (a *announcer) set(id string, now announcement, group uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -74,7 +74,7 @@ func (a *announcer) remove(id string) {
 	delete(a.due, id)
 }
 
-// schedule has an endpoint announced so many times. The caller holds mu.
+// schedule schedules a number of announcements of an endpoint. The caller holds mu.
 func (a *announcer) schedule(id string, times int) {
 	have := a.due[id]
 	a.due[id] = pendingAnnouncement{times: max(have.times, times), next: time.Now()}
@@ -84,7 +84,7 @@ func (a *announcer) schedule(id string, times int) {
 	}
 }
 
-// announce has the endpoints of a group announced again, of all groups for 0.
+// announce schedules announcements of a group's endpoints, for group 0 of all.
 func (a *announcer) announce(group uint32, times int) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,9 +97,9 @@ func (a *announcer) announce(group uint32, times int) (n int) {
 	return n
 }
 
-// Announce has the endpoints of a group on this host announced in the underlay, 15 times
-// at an interval of 3 s; group 0 means all. It returns how many those are and does not
-// wait.
+// Announce schedules announcements of a group's endpoints on this host to the underlay, 15
+// times at an interval of 3 s; group 0 means all. It returns the number of endpoints and
+// does not wait.
 func (d *Driver) Announce(group uint32) int { return d.announcer.announce(group, askedTimes) }
 
 // run sends what is due until ctx ends.
@@ -127,10 +127,10 @@ func (a *announcer) run(ctx context.Context, sw *ofnet.Switch, log logrus.FieldL
 	return ctx.Err()
 }
 
-// maxAnnounced bounds the packets of one go.
+// maxAnnounced is how many packets are sent at a time.
 const maxAnnounced = 64
 
-// collect makes the packets of what is due, and says when the next is.
+// collect makes the packets of what is due, and returns when the next one is.
 func (a *announcer) collect(now time.Time, log logrus.FieldLogger) (ids []string, packets []of.Message, next time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -154,7 +154,7 @@ func (a *announcer) collect(now time.Time, log logrus.FieldLogger) (ids []string
 	return ids, packets, next
 }
 
-// sent notes that endpoints have been announced once, or that it failed.
+// sent records whether endpoints have been announced.
 func (a *announcer) sent(ids []string, sent bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

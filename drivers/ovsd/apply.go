@@ -17,7 +17,7 @@ func (d *Driver) Apply(o drivers.Object) {
 	d.change(func(c *compiler.Compiler) { c.Apply(o) })
 }
 
-// Delete implements drivers.Driver. The settings that there is one of stay.
+// Delete implements drivers.Driver. Objects of which there is only one stay.
 func (d *Driver) Delete(k drivers.Kind, id string) {
 	if k == drivers.KindSpeaker {
 		d.router.setSpeaker(nil)
@@ -26,7 +26,7 @@ func (d *Driver) Delete(k drivers.Kind, id string) {
 	d.change(func(c *compiler.Compiler) { c.Delete(k, id) })
 }
 
-// holdStale keeps what predecessors have declared of sources that will declare it again.
+// holdStale keeps what earlier agents have installed for sources that have not synced yet.
 func (d *Driver) holdStale() {
 	for _, s := range d.bridges {
 		for _, source := range d.cfg.Sources {
@@ -43,19 +43,19 @@ func (d *Driver) holdStale() {
 // Synced implements drivers.Driver.
 func (d *Driver) Synced(source drivers.Source) {
 	if source == drivers.SourceStore {
-		if d.router.speakerWanted() != nil { // routes to the outside are for its neighbours to tell
+		if d.router.speakerWanted() != nil { // routes to outside networks come from BGP neighbors
 			d.bridges[ofnet.VLAN].sw.HoldStaleRoutes()
 		}
 		d.change((*compiler.Compiler).SetSynced)
 	}
-	// What the source has declared before is handed over first.
+	// What the source has declared so far must reach the switches first.
 	d.mu.Lock()
 	d.sweeps = append(d.sweeps, source)
 	d.mu.Unlock()
 	d.wake()
 }
 
-// sweep lets the switches remove what nobody has declared of a source.
+// sweep lets the switches remove what a source has not declared.
 func (d *Driver) sweep(source drivers.Source) {
 	for _, s := range d.bridges {
 		switch source {
@@ -69,8 +69,8 @@ func (d *Driver) sweep(source drivers.Source) {
 	}
 }
 
-// AddControlPorts adds to the ports of the control plane what has been learned of other
-// daemons. It is kept when they go: they may come back.
+// AddControlPorts adds ports of other daemons to the ports of the control plane. They stay
+// when these daemons go, as they may come back.
 func (d *Driver) AddControlPorts(ports ...ofnet.PortRange) {
 	d.change(func(c *compiler.Compiler) {
 		all := slices.Clone(c.ControlPorts)
@@ -85,7 +85,7 @@ func (d *Driver) AddControlPorts(ports ...ofnet.PortRange) {
 	})
 }
 
-// change changes inputs, and has what follows from them computed.
+// change changes inputs and wakes the goroutine that recomputes what depends on them.
 func (d *Driver) change(f func(*compiler.Compiler)) {
 	d.mu.Lock()
 	f(d.compiler)

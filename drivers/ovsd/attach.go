@@ -12,8 +12,8 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Attach gives an endpoint of this host a port, or returns the one it has if both its
-// ends are where they belong. Otherwise what exists is replaced.
+// Attach gives an endpoint of this host a port. A port that exists is kept if both ends of
+// its veth pair are in place, and replaced otherwise.
 func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.Encap, tag uint16) (drivers.Port, error) {
 	side, ok := d.bridges[encap]
 	if !ok {
@@ -50,7 +50,7 @@ func (d *Driver) Attach(ctx context.Context, a drivers.Attachment, encap ofnet.E
 	return port, nil
 }
 
-// awaitStart waits until the bridges are there.
+// awaitStart waits until the bridges exist.
 func (d *Driver) awaitStart(ctx context.Context) error {
 	for {
 		d.mu.Lock()
@@ -70,11 +70,11 @@ func (d *Driver) awaitStart(ctx context.Context) error {
 	}
 }
 
-// addEndpointPort puts a veth's end into the bridge, labelled with its endpoint, and
-// waits until the database's cache has it. The port's number comes later, by itself.
+// addEndpointPort adds a veth's end to the bridge, labeled with its endpoint, and waits
+// until it is in the database's cache. The OpenFlow port number arrives later.
 func (d *Driver) addEndpointPort(ctx context.Context, side *bridge, number int, a drivers.Attachment, tag uint16) error {
 	name := portName(number)
-	var uplink []ovsdb.Operation // is to carry the VLAN no later than there is a port in it
+	var uplink []ovsdb.Operation // must carry the VLAN before a port uses it
 	port := ovsdb.Row{"name": name, "external_ids": ovsdb.StringMap(map[string]string{ownerKey: ownerMark, endpointKey: a.EndpointID})}
 	if side.encap == ofnet.VLAN {
 		vlan := d.accessTag(a.EndpointID, tag)
@@ -95,7 +95,7 @@ func (d *Driver) addEndpointPort(ctx context.Context, side *bridge, number int, 
 	})
 }
 
-// Detach takes an endpoint's port away, with both ends of its veth pair.
+// Detach removes an endpoint's port and its veth pair.
 func (d *Driver) Detach(ctx context.Context, endpointID string) error {
 	type found struct {
 		bridge, name string
@@ -122,7 +122,7 @@ func (d *Driver) Detach(ctx context.Context, endpointID string) error {
 	return nil
 }
 
-// Attachments lists the ports handed out to endpoints, as the database has them.
+// Attachments lists the ports of endpoints, as recorded in the database.
 func (d *Driver) Attachments() []drivers.Attachment {
 	var out []drivers.Attachment
 	d.eachAttachment(func(a drivers.Attachment, _ *bridge) { out = append(out, a) })
@@ -141,7 +141,7 @@ func (d *Driver) eachAttachment(do func(drivers.Attachment, *bridge)) {
 	})
 }
 
-// attachment is an endpoint's port and the bridge it is in.
+// attachment returns an endpoint's port and the bridge it is in.
 func (d *Driver) attachment(endpointID string) (have drivers.Attachment, in *bridge, ok bool) {
 	d.eachAttachment(func(a drivers.Attachment, s *bridge) {
 		if a.EndpointID == endpointID {

@@ -49,7 +49,7 @@ func benchDeclare(d *Driver) {
 	d.pass()
 }
 
-// What a start costs, with 10,000 endpoints on 100 hosts.
+// BenchmarkDeclareAll measures a start with 10,000 endpoints on 100 hosts.
 func BenchmarkDeclareAll(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -57,7 +57,7 @@ func BenchmarkDeclareAll(b *testing.B) {
 	}
 }
 
-// What one change costs among 10,000 endpoints.
+// BenchmarkChangeOne measures one change among 10,000 endpoints.
 func BenchmarkChangeOne(b *testing.B) {
 	d := benchDriver(b)
 	benchDeclare(d)

@@ -14,8 +14,8 @@ import (
 	"github.com/contiv/netplugin/test/eventually"
 )
 
-// Several uplinks are a bond. What its partner, another bridge, says of each by LACP
-// counts, and without a partner that speaks it the bond works all the same.
+// Several uplinks form a bond. Their state follows LACP where the partner speaks it; the
+// bond works without it too.
 func TestInsideBond(t *testing.T) {
 	dir, ok := inside()
 	if !ok {

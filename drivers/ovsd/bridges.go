@@ -12,7 +12,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// monitored are the columns the driver looks at.
+// monitored are the columns the driver reads.
 func monitored() map[string][]string {
 	return map[string][]string{
 		"Open_vSwitch": {"bridges", "ovs_version"},
@@ -22,7 +22,7 @@ func monitored() map[string][]string {
 	}
 }
 
-// datapathType resolves "auto" to what this host can do.
+// datapathType resolves "auto" to what this host supports.
 func (c *Config) datapathType() string {
 	if c.Datapath != "auto" {
 		return c.Datapath
@@ -33,14 +33,14 @@ func (c *Config) datapathType() string {
 	return "netdev"
 }
 
-// datapathID is stable per host and bridge: Open vSwitch would otherwise derive it
-// from the lowest MAC among the ports, and drop the OpenFlow connection when that changes.
+// datapathID is stable per host and bridge: Open vSwitch would otherwise derive it from the
+// lowest MAC of the ports, and drop the OpenFlow connection when that changes.
 func datapathID(hostLabel, bridge string) string {
 	sum := sha256.Sum256([]byte(hostLabel + "/" + bridge))
 	return fmt.Sprintf("%016x", sum[:8])
 }
 
-// bridgeSettings are the columns the driver insists on.
+// bridgeSettings are the columns the driver sets on its bridges.
 func (d *Driver) bridgeSettings(name string) ovsdb.Row {
 	return ovsdb.Row{
 		"protocols": ovsdb.StringSet("OpenFlow10", "OpenFlow11", "OpenFlow12", "OpenFlow13"),
@@ -48,9 +48,9 @@ func (d *Driver) bridgeSettings(name string) ovsdb.Row {
 	}
 }
 
-// ensureBridge creates a bridge with its local port, or adopts an existing one. A
-// bridge whose datapath type differs from an explicit setting is refused: changing it
-// would cut every container.
+// ensureBridge creates a bridge with its local port, or adopts an existing one. It refuses
+// a bridge whose datapath type differs from an explicit setting: changing the type would
+// disconnect every container.
 func (d *Driver) ensureBridge(ctx context.Context, name string) error {
 	id, row, exists := d.find("Bridge", "name", name)
 	other := map[string]string{"datapath-id": datapathID(d.cfg.HostLabel, name), "disable-in-band": "true"}
@@ -78,8 +78,8 @@ func (d *Driver) ensureBridge(ctx context.Context, name string) error {
 	return nil
 }
 
-// adoptBridge writes only what differs: an update without a difference would still
-// make the switch reconfigure itself.
+// adoptBridge writes only what differs: any update makes the switch reconfigure itself,
+// even one that changes nothing.
 func (d *Driver) adoptBridge(ctx context.Context, id ovsdb.UUID, row ovsdb.Row, settings ovsdb.Row, other map[string]string) error {
 	change := ovsdb.Row{}
 	if !slices.Equal(row.Strings("protocols"), []string{"OpenFlow10", "OpenFlow11", "OpenFlow12", "OpenFlow13"}) {
@@ -108,7 +108,7 @@ func (d *Driver) adoptBridge(ctx context.Context, id ovsdb.UUID, row ovsdb.Row, 
 	return nil
 }
 
-// nextRound counts the agent's starts on a bridge; the number goes into cookies.
+// nextRound counts the agent's starts on a bridge; the number becomes part of cookies.
 func (d *Driver) nextRound(ctx context.Context, bridge string) (uint16, error) {
 	id, row, ok := d.find("Bridge", "name", bridge)
 	if !ok {
@@ -122,7 +122,7 @@ func (d *Driver) nextRound(ctx context.Context, bridge string) (uint16, error) {
 	return round, nil
 }
 
-// setExternalID sets one pair, whatever its value was.
+// setExternalID sets one key, whether or not it exists.
 func (d *Driver) setExternalID(ctx context.Context, table string, id ovsdb.UUID, key, value string) error {
 	_, err := d.db.Transact(ctx, ovsdb.Mutate(table, ovsdb.ByUUID(id),
 		ovsdb.DeleteFrom("external_ids", ovsdb.StringSet(key)),
@@ -130,14 +130,14 @@ func (d *Driver) setExternalID(ctx context.Context, table string, id ovsdb.UUID,
 	return err
 }
 
-// ensureTunnel creates the flow-based VXLAN port: one for all peers, the peer's
-// address comes from the flow.
+// ensureTunnel creates the flow-based VXLAN port: one for all peers, as flows set the
+// remote address.
 func (d *Driver) ensureTunnel(ctx context.Context) error {
 	options := map[string]string{
 		"remote_ip": "flow", "key": "flow", "tos": "inherit",
 		"dst_port": strconv.Itoa(int(d.cfg.VXLANPort)),
 	}
-	// Peers accept our packets only from the address they know us by.
+	// Peers accept our packets only from the address they have for us.
 	if linkWithAddr(d.cfg.VTEP) != nil {
 		options["local_ip"] = d.cfg.VTEP.String()
 	}
@@ -160,7 +160,7 @@ func (d *Driver) ensureTunnel(ctx context.Context) error {
 	return nil
 }
 
-// removePorts takes ports out of a bridge; the database drops their rows by itself.
+// removePorts removes ports from a bridge; the database then drops their rows by itself.
 func (d *Driver) removePorts(ctx context.Context, bridge string, ports ...ovsdb.UUID) error {
 	if len(ports) == 0 {
 		return nil

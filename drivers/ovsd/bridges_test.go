@@ -18,7 +18,7 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-// link makes an interface with an address for the time of the test.
+// link makes an interface with an address that lasts as long as the test.
 func link(t *testing.T, name, address string, mtu int) {
 	t.Helper()
 	attrs := netlink.NewLinkAttrs()
@@ -41,8 +41,8 @@ func link(t *testing.T, name, address string, mtu int) {
 	}
 }
 
-// The identity of a bridge does not depend on its ports: when these change, the OpenFlow
-// connection stays.
+// A bridge's datapath ID does not depend on its ports, so changes of ports do not drop the
+// OpenFlow connection.
 func TestInsideDatapathID(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
@@ -90,8 +90,8 @@ func TestInsideDatapathID(t *testing.T) {
 	}
 }
 
-// All peers share one tunnel port, so that no two names can collide, and packets leave
-// from the address that the peers know.
+// All peers share one tunnel port, so that names cannot collide, and packets leave from the
+// address that the peers know.
 func TestInsideTunnelPort(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
@@ -131,8 +131,8 @@ func TestInsideTunnelPort(t *testing.T) {
 	}
 }
 
-// What containers may send is what fits through the interface with the tunnel's address;
-// others of the host do not count, nor does what was measured before.
+// The MTU of containers follows the interface with the tunnel's address. Other interfaces
+// do not count, nor do earlier values.
 func TestInsideMTU(t *testing.T) {
 	dir, ok := inside()
 	if !ok {

@@ -12,14 +12,14 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// The two bridges; both exist whatever the mode.
+// The two bridges. Both exist in every mode.
 const (
 	VLANBridge  = "contivVlanBridge"
 	VXLANBridge = "contivVxlanBridge"
 )
 
-// Marks in external_ids. Everything the driver makes carries ownerMark, so that
-// Cleanup removes exactly that.
+// Keys in external_ids. Everything the driver creates carries ownerMark, so that Cleanup
+// removes exactly that.
 const (
 	ownerKey     = "contiv-owner"
 	ownerMark    = "netplugin"
@@ -35,7 +35,7 @@ const (
 	vrfKeyPrefix = "contiv-vrf/" // on the bridge: the number of a tenant's VRF
 	roundKey     = "contiv-round"
 
-	// On the bridge: what a kernel setting was before.
+	// On the bridge: the former value of a kernel setting.
 	settingKeyPrefix = "contiv-setting/"
 	uplinkEndpoint   = "uplinkPort"
 )
@@ -43,7 +43,7 @@ const (
 // tunnelName is the one flow-based VXLAN port.
 const tunnelName = "contivvx0"
 
-// OpenFlow port numbers the driver asks for. Container ports ask for the number in
+// OpenFlow port numbers the driver requests. Ports of containers request the number in
 // their name, below all of these, so that numbers survive a restart of the switch.
 const (
 	tunnelOFPort      = 65000
@@ -54,34 +54,39 @@ const (
 	lastPortNumber    = ofnet.LastMeteredPort
 )
 
-// Config says what the driver works with.
+// Config configures the driver.
 type Config struct {
 	HostLabel string
 	OVSDB     string // target of the database, default unix:/var/run/openvswitch/db.sock
 	Datapath  string // auto | system | netdev
 	VTEP      netip.Addr
-	CtrlIP    netip.Addr // what other daemons reach this host under
+	CtrlIP    netip.Addr // address at which other daemons reach this host
 	VXLANPort uint16     // UDP
 	Uplinks   []string   // interfaces of the VLAN bridge
-	// Takeover lets uplinks carry addresses and routes that the host needs: they move to a
-	// port of the switch, and back at Cleanup, or at a start without it.
+	// Takeover allows uplinks to carry addresses and routes that the host needs: they
+	// move to an internal port of the switch, and back at Cleanup, or at a start without
+	// Takeover.
 	Takeover bool
-	// ControlPorts are the ports of the control plane that containers do not reach on any
-	// host; TunnelPorts the UDP ports that they reach on no address outside.
+	// ControlPorts are the ports of the control plane, which containers cannot reach on
+	// any host; TunnelPorts are UDP ports that containers cannot reach at any outside
+	// address.
 	ControlPorts []ofnet.PortRange
 	TunnelPorts  []uint16
-	// AllowSpoofing lets containers send under addresses that are not theirs.
+	// AllowSpoofing lets containers send from addresses that are not theirs.
 	AllowSpoofing bool
-	// ConnectionRate bounds the tracked connections that a container may begin per second,
-	// ConnectionLimit those that the switch tracks for a tenant in each zone; 0: no bound.
+	// ConnectionRate limits the new connections of a container per second,
+	// ConnectionLimit the tracked connections of a tenant in each zone; 0 means no
+	// limit.
 	ConnectionRate, ConnectionLimit uint32
-	// EndpointPolicies adds the tables of endpoint policies; without it they are ignored.
+	// EndpointPolicies adds the tables for endpoint policies; without it they are
+	// ignored.
 	EndpointPolicies bool
-	// Sources declare objects besides the store, and say when they are synced.
+	// Sources are those that declare objects besides the store.
 	Sources []drivers.Source
-	// NameServer is given what containers ask name servers; nil: they ask whom they will.
+	// NameServer receives the name queries of containers; nil: queries are not
+	// intercepted.
 	NameServer drivers.NameServer
-	DNSRate    uint32 // queries per second of a container by UDP; 1000 when 0
+	DNSRate    uint32 // queries per second of a container by UDP; 0 means 1000
 	Log        logrus.FieldLogger
 }
 
@@ -109,8 +114,8 @@ func (c *Config) setDefaults() error {
 	return nil
 }
 
-// mgmtTarget is the bridge's management socket, which Open vSwitch keeps beside the
-// database's. It needs no Controller row, whose coming and going would flush all flows.
+// mgmtTarget is the bridge's management socket, next to that of the database. Using it
+// needs no Controller row; adding or removing one would flush all flows.
 func (c *Config) mgmtTarget(bridge string) string {
 	return "unix:" + filepath.Join(c.runDir(), bridge+".mgmt")
 }
@@ -123,6 +128,6 @@ func (c *Config) runDir() string {
 	return "/var/run/openvswitch"
 }
 
-// dnsNamespace is what the namespace for name queries is mounted on: beside the sockets
-// of the switch that it belongs to.
+// dnsNamespace is the file on which the DNS namespace is mounted, next to the sockets of
+// the switch it belongs to.
 func (c *Config) dnsNamespace() string { return filepath.Join(c.runDir(), "contiv-dns.netns") }

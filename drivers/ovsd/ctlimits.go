@@ -14,23 +14,23 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Each tenant's connections on this host are tracked in zones of its own, and each zone
-// holds so many and no more: a tenant that opens connections without end uses up its own
-// room, not that of others. Open vSwitch keeps limits in memory; they are looked at
-// whenever it comes back, and when a tenant gets its number.
+// Each tenant's connections on this host are tracked in zones of its own, and the number of
+// connections per zone is limited, so that a tenant cannot exhaust the table for others.
+// Open vSwitch keeps these limits in memory only: they are checked when it reconnects, and
+// when a tenant gets its number.
 
-// limitRetry is how long a switch that does not take limits is left alone.
+// limitRetry is the wait after the switch has failed to set limits.
 const limitRetry = 2 * time.Second
 
-// ctLimits keeps the limits of the tenants' zones.
+// ctLimits maintains the limits of the tenants' zones.
 type ctLimits struct {
 	cfg    Config
 	kick   chan struct{}
 	vrfs   func() []uint16 // the tenants' numbers
-	kernel func() bool     // whether the kernel's datapath tracks connections
+	kernel func() bool     // whether connections are tracked by the kernel's datapath
 }
 
-// zones are those of the tenants with numbers.
+// zones returns those of the tenants with numbers.
 func (c *ctLimits) zones() (zones []uint16) {
 	for _, n := range c.vrfs() {
 		zones = append(zones, ofnet.Zones(n)...)
@@ -39,7 +39,7 @@ func (c *ctLimits) zones() (zones []uint16) {
 	return zones
 }
 
-// run keeps the limits in the datapath until ctx ends.
+// run maintains the limits until ctx ends.
 func (c *ctLimits) run(ctx context.Context) error {
 	said := ""
 	for ctx.Err() == nil {
@@ -64,7 +64,7 @@ func (c *ctLimits) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// wake has the limits looked at.
+// wake has run check the limits.
 func (c *ctLimits) wake() {
 	select {
 	case c.kick <- struct{}{}:
@@ -94,7 +94,7 @@ func (c *ctLimits) apply(ctx context.Context) error {
 	return l.set(ctx, want, have)
 }
 
-// limiter speaks with ovs-vswitchd about the limits of one datapath.
+// limiter reads and sets the limits of one datapath through ovs-vswitchd.
 type limiter struct{ socket, datapath string }
 
 func findLimiter(ctx context.Context, cfg Config, kernel bool) (*limiter, error) {
@@ -109,10 +109,10 @@ func findLimiter(ctx context.Context, cfg Config, kernel bool) (*limiter, error)
 	return l, nil
 }
 
-// zonesAtOnce keeps a command short.
+// zonesAtOnce limits the length of a command.
 const zonesAtOnce = 200
 
-// read asks for the limits of zones; 0 is none.
+// read returns the limits of zones; 0 means no limit.
 func (l *limiter) read(ctx context.Context, zones []uint16) (map[uint16]uint32, error) {
 	have := map[uint16]uint32{}
 	for some := range slices.Chunk(zones, zonesAtOnce) {
@@ -132,7 +132,7 @@ func (l *limiter) read(ctx context.Context, zones []uint16) (map[uint16]uint32, 
 	return have, nil
 }
 
-// set sets the limits that differ; 0 takes a limit away.
+// set sets the limits that differ; 0 removes a limit.
 func (l *limiter) set(ctx context.Context, want, have map[uint16]uint32) error {
 	var limits, lifted []string
 	for _, z := range slices.Sorted(maps.Keys(want)) {
@@ -157,8 +157,8 @@ func (l *limiter) set(ctx context.Context, want, have map[uint16]uint32) error {
 	return nil
 }
 
-// liftLimits takes away what ctLimits has set for the tenants with these numbers. A
-// switch that does not run has none.
+// liftLimits removes the limits that ctLimits has set for the tenants with these numbers.
+// If the switch does not run there are none.
 func liftLimits(ctx context.Context, cfg Config, numbers []uint16) error {
 	want := map[uint16]uint32{}
 	var zones []uint16
@@ -180,7 +180,7 @@ func liftLimits(ctx context.Context, cfg Config, numbers []uint16) error {
 			return err
 		}
 		have, err := l.read(ctx, zones)
-		if errs.Is(err, errs.Invalid) { // there is no such datapath
+		if errs.Is(err, errs.Invalid) { // the datapath does not exist
 			continue
 		}
 		failed = errors.Join(failed, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/contiv/netplugin/test/eventually"
 )
 
-// TestInsideConnectionLimits: the zones of every tenant are limited, again when the switch
-// has forgotten it, and no more when they are lifted.
+// TestInsideConnectionLimits: the zones of every tenant are limited, also after the switch
+// has lost the limits, until they are lifted.
 func TestInsideConnectionLimits(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
@@ -61,7 +61,7 @@ func TestInsideConnectionLimits(t *testing.T) {
 	if err := l.set(ctx, none, limits()); err != nil {
 		t.Fatal(err)
 	}
-	d.limits.wake() // as every new channel does
+	d.limits.wake() // as every new connection does
 	eventually.True(t, "the driver gets there", all(1234))
 	stop()
 	if err := liftLimits(ctx, cfg, []uint16{1, 2}); err != nil {

@@ -10,37 +10,36 @@ import (
 	"github.com/contiv/netplugin/ofnet/appctl"
 )
 
-// A bundle that is committed and a barrier that is answered are about OpenFlow's tables.
-// Packets meet the datapath's cache of verdicts first: one for an address that nobody had a
-// moment ago says drop, also after somebody has it, until a revalidator has looked at it. That
-// takes a moment, on a machine with much to do a long one, and the first answer to a new
-// container was lost in it.
+// A committed bundle and an answered barrier say that OpenFlow's tables have changed.
+// Packets meet the datapath's flow cache first: an entry for an address that did not exist
+// a moment ago says drop until a revalidator has checked it. On a busy machine this takes
+// long enough to lose the first reply to a new container.
 
 const (
-	// cacheWithin bounds the wait: a container is not held back for long by a cache.
+	// cacheWithin limits the wait, as containers should not wait long for the cache.
 	cacheWithin = 2 * time.Second
-	// cacheSlack is added to what a walk through the cache takes.
+	// cacheSlack is added to the duration of a revalidation.
 	cacheSlack = 5 * time.Millisecond
 )
 
 // cache waits until the datapath's cache agrees with the tables. Use newCache.
 type cache struct {
-	dir  string        // of the control sockets
-	turn chan struct{} // holds one token while somebody waits for the switch
+	dir  string        // directory of the control sockets
+	turn chan struct{} // holds one token while somebody is waiting for the switch
 
 	mu           sync.Mutex
-	socket       string // that answered last
-	begun, ended int    // walks
+	socket       string // the one that answered last
+	begun, ended int    // revalidations
 }
 
 func newCache(dir string) *cache { return &cache{dir: dir, turn: make(chan struct{}, 1)} }
 
-// current returns when every verdict in the cache is one that the tables gave after the call,
-// or when it has waited for long enough. Of those who call at once one asks the switch. The
-// error says why the switch could not be asked.
+// current returns when every entry of the cache agrees with the tables as they were at the
+// time of the call or later, or when cacheWithin is over. Concurrent callers share one
+// request to the switch. The error says why the switch could not be asked.
 func (c *cache) current(ctx context.Context) error {
 	c.mu.Lock()
-	want := c.begun + 1 // one that has begun may have passed what matters
+	want := c.begun + 1 // the one under way may already have passed the entries that matter
 	c.mu.Unlock()
 	select {
 	case c.turn <- struct{}{}:
@@ -66,9 +65,9 @@ func (c *cache) current(ctx context.Context) error {
 
 var dumpDuration = regexp.MustCompile(`dump duration\s*:\s*(\d+)ms`)
 
-// walk waits until the revalidators have been through the cache. They begin as soon as tables
-// change. A walk that was under way then may have passed what matters: after it another one
-// begins at once, and takes about as long; without it none does.
+// walk waits until the revalidators have checked the whole cache. They start as soon as
+// tables change. If a revalidation was under way at that time, another one follows
+// immediately and takes about as long.
 func (c *cache) walk(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cacheWithin)
 	defer cancel()
@@ -92,7 +91,7 @@ func (c *cache) walk(ctx context.Context) error {
 	}
 	second := cacheSlack
 	for _, m := range dumpDuration.FindAllStringSubmatch(show, -1) {
-		ms, _ := strconv.Atoi(m[1]) // of digits
+		ms, _ := strconv.Atoi(m[1]) // digits only
 		second = max(second, cacheSlack+2*time.Duration(ms)*time.Millisecond)
 	}
 	ctx, over := context.WithTimeout(ctx, second)

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// control is the control socket of a switch: it answers when it is let.
+// control is the control socket of a switch that answers on demand.
 type control struct {
 	mu    sync.Mutex
 	waits int
-	asked chan struct{} // gets one for each wait
-	let   chan struct{} // answers one wait for each
+	asked chan struct{} // receives a value for each wait
+	let   chan struct{} // each value answers one wait
 }
 
 func newControl(t *testing.T) (*control, string) {
@@ -54,8 +54,8 @@ func (s *control) serve(conn net.Conn) {
 	_ = json.NewEncoder(conn).Encode(map[string]any{"id": 1, "result": text, "error": nil})
 }
 
-// TestCacheIsCurrent: who waits for the cache is answered by a walk that began after the call,
-// and those who wait together share one.
+// TestCacheIsCurrent: callers are answered by a revalidation that began after their call,
+// and concurrent callers share one.
 func TestCacheIsCurrent(t *testing.T) {
 	s, dir := newControl(t)
 	c := newCache(dir)
@@ -65,7 +65,7 @@ func TestCacheIsCurrent(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	<-s.asked // the first walk is under way
+	<-s.asked // the first revalidation is under way
 	const n = 50
 	started := make(chan struct{}, n)
 	for range n {
@@ -89,13 +89,14 @@ func TestCacheIsCurrent(t *testing.T) {
 	others.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Two of a walk: the first, one for all who were waiting by then, and some for stragglers.
+	// Two revalidations: the first, and one for all who were waiting by then, plus some
+	// for stragglers.
 	if s.waits < 3 || s.waits > n {
 		t.Errorf("the switch was asked %d times for %d callers", s.waits, n+1)
 	}
 }
 
-// TestCacheOfNobody: without a switch to ask, nobody waits.
+// TestCacheOfNobody: without a switch, nobody waits.
 func TestCacheOfNobody(t *testing.T) {
 	if err := newCache(t.TempDir()).current(t.Context()); err == nil {
 		t.Error("nobody answers, and that is no error")

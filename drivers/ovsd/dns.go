@@ -14,16 +14,15 @@ import (
 	"github.com/contiv/netplugin/ovsdb"
 )
 
-// Queries of containers by UDP come over the OpenFlow channel. Those by TCP need a real
-// TCP: each bridge has a port that leads into a network namespace of the agent's own,
-// where a socket listens on every address there is. Nothing of the host is in the way
-// there, and no address can clash. The namespace outlives the agent.
+// Containers' queries by UDP arrive over the OpenFlow channel. Queries by TCP need a TCP
+// stack: each bridge has a port into the DNS namespace, where a socket listens on every
+// address. The host's own services and firewall do not interfere there, and addresses
+// cannot conflict. The namespace outlives the agent.
 
-// dnsRate is how many queries per second a container may ask by UDP, unless it is
-// configured.
+// dnsRate is the default limit of a container's queries per second by UDP.
 const dnsRate = 1000
 
-// dnsRole marks the ports that lead into the namespace.
+// dnsRole marks the ports of the DNS namespace.
 const (
 	roleKey = "contiv-role"
 	dnsRole = "dns"
@@ -36,7 +35,7 @@ func (d *Driver) dnsSettings() ofnet.DNSSettings {
 	return ofnet.DNSSettings{Rate: d.cfg.DNSRate, Port: dnsOFPort}
 }
 
-// query passes what a container asks on, with the tenant that the VRF is of.
+// query passes a container's query to the name server, with the tenant of its VRF.
 func (d *Driver) query(q *ofnet.DNSQuery) {
 	d.mu.Lock()
 	tenant, ok := d.compiler.TenantOfVRF(q.VRF)
@@ -51,7 +50,8 @@ func (d *Driver) query(q *ofnet.DNSQuery) {
 // nameService is the DNS namespace; nil without a name server.
 type nameService struct{ ns *dnsns.Namespace }
 
-// openNameService makes the DNS namespace and its links, or finds those of the agent before.
+// openNameService creates the DNS namespace and its links, or finds those of an earlier
+// agent.
 func (d *Driver) openNameService() error {
 	if d.cfg.NameServer == nil {
 		return dnsns.Remove(d.cfg.dnsNamespace())
@@ -68,7 +68,7 @@ func (d *Driver) openNameService() error {
 		if s.dnsPort != "" && r.Has(s.encap, s.dnsPort) {
 			continue
 		}
-		// A new name: the switch would not notice another link of the old one.
+		// A new name: the switch would not notice that another link has the old one.
 		s.dnsPort = fmt.Sprintf("cdns%s%d", s.encap, s.round)
 		if err := r.Join(s.encap, s.dnsPort, s.mtu()); err != nil {
 			r.Close()
@@ -79,7 +79,7 @@ func (d *Driver) openNameService() error {
 	return nil
 }
 
-// dnsPortOf is the name of a bridge's port into the namespace.
+// dnsPortOf is the name of a bridge's port into the DNS namespace.
 func dnsPortOf(v ovsdb.View, bridge string) (name string) {
 	for _, p := range bridgePorts(v, bridge) {
 		if p.row.Map("external_ids")[roleKey] == dnsRole {
@@ -89,8 +89,8 @@ func dnsPortOf(v ovsdb.View, bridge string) (name string) {
 	return name
 }
 
-// ensureDNSPorts puts the namespace's ports into the bridges, and takes those of earlier
-// starts away.
+// ensureDNSPorts adds the DNS namespace's ports to the bridges, and removes those of
+// earlier starts.
 func (d *Driver) ensureDNSPorts(ctx context.Context) error {
 	for _, s := range d.bridges {
 		var ops []ovsdb.Operation
@@ -121,7 +121,7 @@ func (d *Driver) ensureDNSPorts(ctx context.Context) error {
 	return nil
 }
 
-// serveStreams gives connections to the name server until ctx ends.
+// serveStreams passes TCP connections to the name server until ctx ends.
 func (d *Driver) serveStreams(ctx context.Context) error {
 	if d.dns.ns == nil {
 		return nil
@@ -148,7 +148,8 @@ func (d *Driver) serveStreams(ctx context.Context) error {
 	}
 }
 
-// tenantOf finds whose container an address in the namespace stands for.
+// tenantOf returns the tenant of the container that an address in the DNS namespace stands
+// for.
 func (d *Driver) tenantOf(a net.Addr) (tenant string, ok bool) {
 	from, err := netip.ParseAddrPort(a.String())
 	if err != nil {

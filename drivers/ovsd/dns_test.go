@@ -17,7 +17,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// oracle answers with the tenant's name what asks for the agent, and passes the rest.
+// oracle answers queries for "agent" with the tenant's name, and passes the rest on.
 type oracle struct{}
 
 func (oracle) Query(q drivers.DNSQuery) {
@@ -33,8 +33,8 @@ func (oracle) Stream(_ context.Context, tenant string, c net.Conn) {
 	_, _ = io.WriteString(c, tenant)
 }
 
-// Queries by UDP and TCP, in both modes of the VXLAN bridge, of two tenants that use the
-// same addresses, before and after a restart.
+// Queries by UDP and TCP, in both modes of the VXLAN bridge, from two tenants with the same
+// addresses, before and after a restart.
 func TestInsideDNS(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
@@ -91,8 +91,8 @@ func (c *counter) Query(q drivers.DNSQuery) {
 	c.oracle.Query(q)
 }
 
-// A container that asks more than it may does not reach the agent with all of it. How
-// much does in what time depends on the machine only downwards.
+// A container that exceeds its rate does not reach the agent with all of its queries. The
+// exact number depends on the machine; a slower one only makes it smaller.
 func TestInsideDNSRate(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
@@ -123,7 +123,7 @@ func TestInsideDNSRate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := askUDP(t, client, server); got != "default asks x" { // behind all the others
+	if got := askUDP(t, client, server); got != "default asks x" { // after all the others
 		t.Fatalf("answer %q", got)
 	}
 	most := rate + 1.5*rate*time.Since(begin).Seconds()
@@ -132,7 +132,7 @@ func TestInsideDNSRate(t *testing.T) {
 	}
 }
 
-// way gives the container a route to a server.
+// way adds a route to a server to the container.
 func (c container) way(t *testing.T, server netip.Addr) {
 	t.Helper()
 	c.inside(t, func() error {
@@ -141,7 +141,7 @@ func (c container) way(t *testing.T, server netip.Addr) {
 			return err
 		}
 		bits := server.BitLen()
-		if server.Is6() { // no duplicate is to be waited for
+		if server.Is6() { // skip duplicate address detection
 			own := &netlink.Addr{IPNet: &net.IPNet{IP: c.ep.IPv6.AsSlice(), Mask: net.CIDRMask(128, 128)}, Flags: 2}
 			if err := netlink.AddrReplace(link, own); err != nil {
 				return err
@@ -154,7 +154,7 @@ func (c container) way(t *testing.T, server netip.Addr) {
 	})
 }
 
-// askUDP asks until there is an answer, as any datagram may be lost.
+// askUDP asks until there is an answer, as datagrams may be lost.
 func askUDP(t *testing.T, c container, server netip.Addr) string {
 	t.Helper()
 	var conn net.Conn
@@ -194,7 +194,7 @@ func askTCP(t *testing.T, c container, server netip.Addr) string {
 	return string(b)
 }
 
-// passes holds that a query to another container arrives there.
+// passes expects that a query to another container arrives there.
 func passes(t *testing.T, from, to container) {
 	t.Helper()
 	var server net.PacketConn

@@ -11,11 +11,11 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// atOnce is how many rows are computed under the driver's lock.
+// atOnce is how many rows are computed while the driver's lock is held.
 const atOnce = 256
 
-// drain computes what has changed, and hands it to the switches and to those who look at
-// it, until ctx ends. Nobody else gives the switches what the compiler makes.
+// drain computes what has changed, and passes it to the switches and observers until ctx
+// ends. Nothing else passes programs to the switches.
 func (d *Driver) drain(ctx context.Context) error {
 	for {
 		select {
@@ -38,9 +38,9 @@ func (d *Driver) wake() {
 	}
 }
 
-// pass computes everything that is marked. Owners get their new programs before others
-// lose theirs: what refers to something goes before it does. Rules and policies go before
-// the flows that have connections judged again.
+// pass computes everything that is marked. Owners get their new programs before other
+// owners lose theirs: something is removed only after the references to it. Rules and
+// policies come before the flows that have connections re-evaluated.
 func (d *Driver) pass() {
 	d.mu.Lock()
 	d.begun++
@@ -59,7 +59,7 @@ func (d *Driver) pass() {
 				continue
 			}
 			if o.Kind == compiler.TenantFlows {
-				gone.carryOut(ofPolicies) // or connections would be judged by them once more, for the last time
+				gone.carryOut(ofPolicies) // or connections would be evaluated against them one last time
 			}
 			for encap, s := range d.bridges {
 				if p := *o.In(encap); p.Empty() {
@@ -82,7 +82,7 @@ func (d *Driver) pass() {
 	defer d.mu.Unlock()
 	d.ended = d.begun
 	if slices.Contains(sweeps, drivers.SourceStore) {
-		d.whole = true // only now may the router and the host's plan take away what a predecessor has left
+		d.whole = true // only now may the router and the host plan remove what an earlier agent has installed
 		d.router.wake()
 		d.host.Kick()
 	}
@@ -96,7 +96,7 @@ func (d *Driver) pass() {
 	d.changed.Broadcast()
 }
 
-// tell tells who looks at it that something has changed.
+// tell notifies the observers of a kind.
 func (d *Driver) tell(k compiler.Kind, key string) {
 	switch k {
 	case compiler.Pipeline:
@@ -114,7 +114,7 @@ func (d *Driver) tell(k compiler.Kind, key string) {
 	}
 }
 
-// learn says in which tables the bridges learn flows themselves.
+// learn configures the tables in which the bridges learn flows themselves.
 func (d *Driver) learn() {
 	for _, s := range d.bridges {
 		d.mu.Lock()
@@ -126,15 +126,15 @@ func (d *Driver) learn() {
 	}
 }
 
-// busy reports whether something has still to be handed over. The caller holds mu.
+// busy reports whether changes are still to be passed on. The caller holds mu.
 func (d *Driver) busy() bool {
 	return d.compiler.Dirty() || len(d.sweeps) > 0 || d.ended < d.begun
 }
 
-// drained waits until all changes made before the call have been handed to the switches.
+// drained waits until all changes made before the call have been passed to the switches.
 func (d *Driver) drained(ctx context.Context) error {
 	d.mu.Lock()
-	want := d.begun + 1 // one that has begun may have passed what matters
+	want := d.begun + 1 // the one under way may already have passed the rows that matter
 	for d.ended < want && d.busy() {
 		changed := d.changed.Next()
 		d.mu.Unlock()
@@ -149,11 +149,11 @@ func (d *Driver) drained(ctx context.Context) error {
 	return nil
 }
 
-// staleCopies is longer than the datapath goes on with copies of former flows.
+// staleCopies is longer than the datapath keeps using copies of former flows.
 const staleCopies = 2 * time.Second
 
-// forget has connections forgotten to providers that a service has no more. Both bridges
-// of a host share one connection table.
+// forget removes the tracked connections to backends that a service no longer has. Both
+// bridges of a host share one connection table.
 func (d *Driver) forget(before, now ofnet.Service) {
 	gone := ofnet.GoneConnections(before, now)
 	if len(gone) == 0 {
@@ -163,16 +163,16 @@ func (d *Driver) forget(before, now ofnet.Service) {
 	d.forgets = append(d.forgets, forgetting{time.Now().Add(staleCopies), before})
 }
 
-// forgetting is a service whose former connections are to be forgotten again.
+// forgetting is a service whose former connections are to be removed again.
 type forgetting struct {
 	at     time.Time
 	before ofnet.Service
 }
 
-// forgettings are in the order of their times.
+// forgettings are sorted by time.
 type forgettings []forgetting
 
-// due tells when the first one is.
+// due fires when the first one is due.
 func (f forgettings) due() <-chan time.Time {
 	if len(f) == 0 {
 		return nil
@@ -180,7 +180,7 @@ func (f forgettings) due() <-chan time.Time {
 	return time.After(time.Until(f[0].at))
 }
 
-// take removes those that are due.
+// take removes and returns those that are due.
 func (f *forgettings) take(now time.Time) (services []ofnet.Service) {
 	for len(*f) > 0 && !(*f)[0].at.After(now) {
 		services = append(services, (*f)[0].before)
@@ -189,16 +189,16 @@ func (f *forgettings) take(now time.Time) (services []ofnet.Service) {
 	return services
 }
 
-// forgetAgain forgets connections to what a service was that have begun by copies of
-// former flows. They would lead nowhere for as long as the client goes on trying.
+// forgetAgain removes connections to former backends that have begun through stale copies
+// of flows. Otherwise they would fail for as long as the client retries.
 func (d *Driver) forgetAgain(before ofnet.Service) {
 	d.mu.Lock()
-	now := d.compiler.ServicesOf(before.VRF) // of all services, as another may lead there by now
+	now := d.compiler.ServicesOf(before.VRF) // of all services, as another one may own the address by now
 	d.mu.Unlock()
 	d.bridges[ofnet.VXLAN].sw.Forget(ofnet.GoneConnections(before, now)...)
 }
 
-// announceChanged has an endpoint announced if it is new here or has changed.
+// announceChanged announces an endpoint that is new here or has changed.
 func (d *Driver) announceChanged(id string) {
 	d.mu.Lock()
 	e, known := d.compiler.Endpoints[id]
@@ -212,7 +212,7 @@ func (d *Driver) announceChanged(id string) {
 	d.announcer.set(id, announcement{mac: e.MAC, ipv4: e.IPv4, ipv6: e.IPv6, port: port, tag: e.VLAN()}, e.Group)
 }
 
-// warmUp is for a peer that the tunnel leads to.
+// warmUp resolves a new tunnel peer.
 func (d *Driver) warmUp(key string) {
 	addr, err := netip.ParseAddr(key)
 	d.mu.Lock()

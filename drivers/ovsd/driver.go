@@ -28,7 +28,7 @@ type Driver struct {
 	bridges map[ofnet.Encap]*bridge
 	numbers numbers
 
-	// Those who work beside the compiler, each with a state of its own.
+	// Components beside the compiler, each with state of its own.
 	cache     *cache
 	host      *hostnet.Keeper
 	limits    *ctLimits
@@ -38,27 +38,27 @@ type Driver struct {
 	takeover  *takeover
 	vrfs      storedVRFs
 	pushes    *prometheus.HistogramVec
-	forgets   forgettings   // drain's own
-	repair    chan struct{} // kicks keepBridges
-	kick      chan struct{} // kicks drain
+	forgets   forgettings   // used by drain only
+	repair    chan struct{} // wakes keepBridges
+	kick      chan struct{} // wakes drain
 
 	mu           sync.Mutex
 	compiler     *compiler.Compiler
 	begun, ended int              // passes of drain
-	sweeps       []drivers.Source // are synced once a pass has ended
-	whole        bool             // all that the store has declared has been compiled and handed over once
+	sweeps       []drivers.Source // to sweep when a pass has ended
+	whole        bool             // everything that the store has declared has been compiled and passed on once
 	changed      signal.Signal    // after a pass, and when ports change
 	status       status
 }
 
-// status is what the driver's start, and the host's own ports, have come to.
+// status is the result of the driver's start, and of creating the host's own ports.
 type status struct {
-	started bool  // bridges exist, rounds are counted
-	err     error // why not
-	hostErr error // why the host lacks a port
+	started bool  // bridges exist, and rounds are counted
+	err     error // why it has not started
+	hostErr error // why a port of the host is missing
 }
 
-// settingTimeout bounds noting a kernel setting.
+// settingTimeout limits the time to record a kernel setting.
 const settingTimeout = 5 * time.Second
 
 // bridge is one bridge, with its switch connection.
@@ -69,7 +69,7 @@ type bridge struct {
 	round  uint16
 	mtuNow atomic.Int64
 
-	dnsPort string // name of the port that leads to the name server; empty without one
+	dnsPort string // name of the port into the DNS namespace; empty without one
 }
 
 func (b *bridge) mtu() int { return int(b.mtuNow.Load()) }
@@ -80,7 +80,7 @@ var (
 	_ drivers.Inspector = (*Driver)(nil)
 )
 
-// New makes a driver. It does nothing before Run.
+// New creates a driver. It does nothing before Run.
 func New(cfg Config) (*Driver, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, errs.Wrap(errs.Invalid, err)
@@ -113,13 +113,14 @@ func (d *Driver) addBridge(encap ofnet.Encap, name string) {
 	})}
 }
 
-// pipeline is a bridge's; nil while the mode is unknown or not supported. The caller holds mu.
+// pipeline returns a bridge's; nil while the mode is unknown or unsupported. The caller
+// holds mu.
 func (d *Driver) pipeline(s *bridge) *ofnet.Pipeline {
 	p, _ := d.compiler.Pipeline(s.encap)
 	return p
 }
 
-// measureMTU reads the MTU of the underlay, which may have changed since the last port.
+// measureMTU reads the MTU of the underlay, which may change between ports.
 func (d *Driver) measureMTU(s *bridge) int {
 	mtu := 0
 	if s.encap == ofnet.VXLAN {
@@ -131,7 +132,7 @@ func (d *Driver) measureMTU(s *bridge) int {
 	return mtu
 }
 
-// Run works until ctx ends. Bridges, ports and flows stay.
+// Run runs the driver until ctx ends. Bridges, ports and flows stay.
 func (d *Driver) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.db.Run(ctx) })
@@ -160,7 +161,7 @@ func (d *Driver) Run(ctx context.Context) error {
 	return nil
 }
 
-// start brings bridges and ports about, again and again until it holds.
+// start creates bridges and ports, and retries until it succeeds.
 func (d *Driver) start(ctx context.Context) error {
 	again := retry.New(100*time.Millisecond, 5*time.Second)
 	for {
@@ -242,7 +243,7 @@ func (d *Driver) ensureAll(ctx context.Context) error {
 	if err := d.ensureUplinks(ctx); err != nil {
 		return err
 	}
-	// A port the host cannot have must not keep containers from theirs.
+	// A missing port of the host must not keep containers from getting theirs.
 	err := d.ensureHostPorts(ctx)
 	d.mu.Lock()
 	if err != nil && (d.status.hostErr == nil || d.status.hostErr.Error() != err.Error()) {
@@ -259,8 +260,8 @@ func hasRoot(v ovsdb.View) bool {
 	return found
 }
 
-// keepBridges repairs the bridges when somebody removes them or the database is
-// replaced, and keeps the numbers of VRFs stored.
+// keepBridges repairs the bridges when they are removed or the database is replaced, and
+// stores the numbers of VRFs.
 func (d *Driver) keepBridges(ctx context.Context) error {
 	for {
 		select {
@@ -275,7 +276,7 @@ func (d *Driver) keepBridges(ctx context.Context) error {
 		if !d.db.View(func(v ovsdb.View) {
 			whole = !hasRoot(v) || d.intact(v) && !staleHostPorts(ports, hostPorts(v), complete)
 		}) {
-			continue // the next connection brings a change
+			continue // the next connection triggers a change
 		}
 		if whole && !d.vrfsUnsaved() && len(d.mistagged()) == 0 && len(d.trunkOps()) == 0 {
 			continue
@@ -311,7 +312,7 @@ func (d *Driver) wantRepair() {
 	}
 }
 
-// intact reports whether everything the driver needs besides endpoints exists.
+// intact reports whether everything except endpoints exists.
 func (d *Driver) intact(v ovsdb.View) bool {
 	for _, s := range d.bridges {
 		if _, _, ok := v.Find("Bridge", "name", s.name); !ok {
@@ -328,7 +329,7 @@ func (d *Driver) intact(v ovsdb.View) bool {
 	return ok
 }
 
-// onChange is told of every change in the database.
+// onChange handles every change of the database.
 func (d *Driver) onChange(changes []ovsdb.Change) {
 	d.wantRepair()
 	if !slices.ContainsFunc(changes, func(c ovsdb.Change) bool { return c.Table == "Interface" || c.Table == "Port" }) {
@@ -341,7 +342,7 @@ func (d *Driver) onChange(changes []ovsdb.Change) {
 	}
 }
 
-// readPorts takes the port numbers from the database. The caller holds mu.
+// readPorts reads the port numbers from the database. The caller holds mu.
 func (d *Driver) readPorts() {
 	ports := map[string]compiler.PortNumber{}
 	var links []ofnet.Uplink
@@ -359,8 +360,8 @@ func (d *Driver) readPorts() {
 		links = uplinks(v)
 	})
 	if recovered(d.uplinks(), links) {
-		// More than once: the switch beyond may have to find out whether to let frames
-		// through first (IEEE 802.1D, 802.1AX).
+		// More than once: the physical switch may first have to decide whether to
+		// forward (IEEE 802.1D, 802.1AX).
 		d.announcer.announce(0, askedTimes)
 	}
 	d.compiler.SetPorts(ports)
@@ -376,7 +377,7 @@ func (d *Driver) readPorts() {
 	d.changed.Broadcast()
 }
 
-// Ready returns nil when everything declared is in the switches, or what is missing.
+// Ready returns nil when everything declared is in the switches, or else what is missing.
 func (d *Driver) Ready() error {
 	if err := d.Serving(); err != nil {
 		return err
@@ -395,8 +396,8 @@ func (d *Driver) Ready() error {
 	return nil
 }
 
-// Serving returns nil while ports can be attached and detached, or what is in the way:
-// changes that are on their way to the switches are not.
+// Serving returns nil while ports can be attached and detached, or else why not. Changes
+// that are still on their way to the switches do not matter.
 func (d *Driver) Serving() error {
 	d.mu.Lock()
 	status, global := d.status, d.compiler.Global

@@ -25,8 +25,8 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-// insideEnv names the directory of the switch a test process inside the switch's
-// network namespace works with. Links and ports then never touch the machine's own.
+// insideEnv names the directory of the switch for a test process inside that switch's
+// network namespace, where links and ports do not affect the machine's own.
 const insideEnv = "CONTIV_TEST_OVS_DIR"
 
 // TestInNamespace runs the tests named Inside… in the network namespace of a switch.
@@ -56,7 +56,7 @@ func failures(out string) string {
 	return strings.Join(lines, "")
 }
 
-// inside returns the switch's directory, or false in the process outside.
+// inside returns the switch's directory, or false in the outer process.
 func inside() (string, bool) {
 	dir := os.Getenv(insideEnv)
 	return dir, dir != ""
@@ -123,7 +123,7 @@ func TestInsideContract(t *testing.T) {
 	})
 }
 
-// A driver that starts finds what its predecessor left and sends nothing.
+// A driver that starts finds what its predecessor left, and sends nothing.
 func TestInsideRestart(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
@@ -183,7 +183,7 @@ func TestInsideRestart(t *testing.T) {
 	stop()
 }
 
-// Somebody removes our bridges: they come back, with what belongs in them.
+// When somebody removes our bridges they come back with all their contents.
 func TestInsideBridgeRemoved(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
@@ -255,7 +255,7 @@ func TestInsideCleanup(t *testing.T) {
 	}
 }
 
-// runDriver runs a driver; stop ends it and waits for that.
+// runDriver runs a driver; stop ends it and waits for its end.
 func runDriver(t *testing.T, cfg Config) (d *Driver, stop func()) {
 	t.Helper()
 	d, err := New(cfg)
@@ -296,7 +296,7 @@ func TestInsideUplinks(t *testing.T) {
 	}
 	for _, c := range []struct{ uplinks, want []string }{
 		{[]string{"up1"}, []string{"up1"}},
-		{[]string{"up1"}, []string{"up1"}},            // again: kept
+		{[]string{"up1"}, []string{"up1"}},            // again: unchanged
 		{[]string{"up2", "up1"}, []string{"up1+up2"}}, // a bond
 		{[]string{"up2"}, []string{"up2"}},            // and back
 		{nil, nil},
@@ -309,7 +309,7 @@ func TestInsideUplinks(t *testing.T) {
 		eventually.True(t, "the driver gets there", func() bool { return slices.Equal(members(d), c.want) })
 		stop()
 	}
-	// A link that is down is known to be, and comes back.
+	// A link that is down is reported as such, and comes back.
 	cfg.Uplinks = []string{"up1"}
 	up1, err := netlinksafe.LinkByName("up1")
 	if err != nil {

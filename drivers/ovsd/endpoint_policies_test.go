@@ -13,7 +13,7 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-// endpointPolicyTraffic holds a live TCP connection to guards at either end.
+// endpointPolicyTraffic has a live TCP connection follow the policies at either end.
 func endpointPolicyTraffic(t *testing.T, d *Driver, client, server container) {
 	const brief, long = 200 * time.Millisecond, patience
 	allow := func(id string, out bool, allows ...ofnet.Allow) {
@@ -32,14 +32,14 @@ func endpointPolicyTraffic(t *testing.T, d *Driver, client, server container) {
 	}
 	ends := func(conn net.Conn) {
 		t.Helper()
-		// The datapath has its own copy of flows, and renews it a moment later.
+		// The datapath has its own copy of flows, and updates it a moment later.
 		eventually.True(t, "the driver gets there", func() bool { return !exchanged(t, conn, brief) })
 	}
 	allow("none-in", false)
 	allow("none-out", true)
 	allow("web-in", false, ofnet.Allow{Ports: []ofnet.PortRange{{Proto: 6, Low: 79, High: 80}}})
 	allow("other-in", false, ofnet.Allow{Ports: []ofnet.PortRange{{Proto: 6, Low: 81, High: 90}}})
-	// As containers are: known to be guarded before they are held to anything.
+	// As containers are: known to have a policy before its rule sets are.
 	hold(client, "", "")
 	hold(server, "", "")
 	conn := connect(t, client, server)
@@ -74,8 +74,8 @@ func endpointPolicyTraffic(t *testing.T, d *Driver, client, server container) {
 	}
 }
 
-// What containers are held to stays while an agent that has just started does not know
-// it yet, and nothing of it is sent again.
+// Policies stay in force until an agent that has just started knows them again, and no flow
+// of them is sent twice.
 func TestInsideEndpointPoliciesOutliveTheAgent(t *testing.T) {
 	dir, ok := inside()
 	if !ok {

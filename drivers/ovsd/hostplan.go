@@ -12,8 +12,8 @@ import (
 	"github.com/contiv/netplugin/utils/netx"
 )
 
-// HostReady returns nil when the host's own side, by which it reaches containers and
-// they the world, is set up, or what is missing.
+// HostReady returns nil when the host's own links, routes and rules are set up, or else
+// what is missing.
 func (d *Driver) HostReady() error {
 	d.mu.Lock()
 	err := d.status.hostErr
@@ -24,8 +24,8 @@ func (d *Driver) HostReady() error {
 	return d.host.Err()
 }
 
-// hostPlan is how the host's own side is to be, once everything has been declared: a
-// predecessor's routes stay until then.
+// hostPlan is the desired configuration of the host itself. There is none before the
+// initial sync: until then the routes of an earlier agent stay.
 func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,7 +50,7 @@ func (d *Driver) hostPlan() (hostnet.Plan, bool) {
 		Deaf:    []string{portPrefix + "*"},
 		World4:  routing || d.compiler.Cluster != nil, World6: (routing || d.compiler.Cluster != nil) && d.anyIPv6(), Outside: []netip.Addr{d.cfg.CtrlIP},
 	}
-	// The switch takes what is from these addresses for the host's own.
+	// The switch treats packets from these addresses as the host's own.
 	p.Own = append([]netip.Addr{access.Addr4, access.Addr6}, d.compiler.InfraAddrs()...)
 	under := func(link string, forwarded hostnet.Sender) {
 		p.NAT = append(p.NAT, hostnet.NAT{Out: link, To: access.Addr4, Sender: hostnet.ThisHost}, hostnet.NAT{Out: link, To: access.Addr6, Sender: hostnet.ThisHost},
@@ -87,7 +87,7 @@ func (d *Driver) anyIPv6() bool {
 	return false
 }
 
-// planContainers routes what the host sends to its own containers to them.
+// planContainers adds routes from the host to its own containers.
 func (d *Driver) planContainers(p *hostnet.Plan, access ofnet.HostAccess) {
 	for addr, id := range d.compiler.AddressOwners() {
 		e := d.compiler.Endpoints[id]
@@ -103,14 +103,13 @@ func (d *Driver) planContainers(p *hostnet.Plan, access ofnet.HostAccess) {
 	}
 }
 
-// planInfra configures the host's ports in infra networks. Through the gateway network
-// the host reaches the networks that the switch routes to, those of the same tenant,
-// and the services.
+// planInfra configures the host's ports in infra networks. Through the gateway network the
+// host reaches the routed networks of the same tenant and the services.
 func (d *Driver) planInfra(p *hostnet.Plan, routing bool) {
 	for _, port := range d.compiler.InfraPorts() {
 		name, e := port.Name, port.Endpoint
 		s := d.bridges[e.Network.Encap]
-		if s == nil || netx.CheckLinkName(name) != nil { // addHostPort says so
+		if s == nil || netx.CheckLinkName(name) != nil { // addHostPort reports it
 			continue
 		}
 		link := hostnet.Link{Name: name, MAC: e.MAC, MTU: s.mtu()}
@@ -150,7 +149,7 @@ func (d *Driver) gatewayRoutes(link string, e drivers.Endpoint) []hostnet.Route 
 	return out
 }
 
-// serviceSubnets are where addresses of services are that this host translates.
+// serviceSubnets are the subnets of service addresses that this host translates.
 func (d *Driver) serviceSubnets() []netip.Prefix {
 	if d.compiler.Cluster == nil {
 		return nil
@@ -158,8 +157,8 @@ func (d *Driver) serviceSubnets() []netip.Prefix {
 	return slices.Clone(d.compiler.Cluster.Services)
 }
 
-// planCluster routes what the host sends to networks and services through its own port,
-// unless it has another way in the plan. The caller holds mu.
+// planCluster routes networks and services through the host's own port, unless the plan has
+// another route to them. The caller holds mu.
 func (d *Driver) planCluster(p *hostnet.Plan, access ofnet.HostAccess, routing bool) {
 	if d.compiler.Cluster == nil {
 		return
@@ -185,8 +184,8 @@ func (d *Driver) planCluster(p *hostnet.Plan, access ofnet.HostAccess, routing b
 	})
 }
 
-// planReach has the host itself keep containers from the control plane, on all of its
-// own addresses and on those of other hosts. The caller holds mu.
+// planReach blocks containers' access to the control plane at the host's own addresses and
+// those of other hosts. The caller holds mu.
 func (d *Driver) planReach(p *hostnet.Plan) {
 	for _, r := range d.compiler.ClosedPorts() {
 		p.Closed.Ports = append(p.Closed.Ports, hostnet.Ports{Proto: r.Proto, Low: r.Low, High: r.High})
@@ -194,7 +193,7 @@ func (d *Driver) planReach(p *hostnet.Plan) {
 	p.Closed.Hosts, p.Closed.Tunnels = d.compiler.HostAddrs(), d.cfg.TunnelPorts
 }
 
-// noteSetting keeps the former value of a kernel setting with the bridge, for Cleanup.
+// noteSetting records the former value of a kernel setting with the bridge, for Cleanup.
 func (d *Driver) noteSetting(path, old string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), settingTimeout)
 	defer cancel()

@@ -16,11 +16,12 @@ import (
 	"github.com/contiv/netplugin/utils/netx"
 )
 
-// firstInfraOFPort is the lowest number that infra ports ask for, above those of containers and our own ports.
+// firstInfraOFPort is the lowest number that infra ports request, above those of containers
+// and our other ports.
 const firstInfraOFPort = 65050
 
-// The host's own ports. Flows lead to them, the switch floods nothing there: their
-// VLANs are of no network.
+// The host's own ports. Flows forward to them, and the switch never floods to them: their
+// VLANs belong to no network.
 const (
 	hostPortVXLAN = "contivh0"
 	hostPortVLAN  = "contivhv0"
@@ -29,14 +30,14 @@ const (
 	hostTagVLAN  = 4095 // reserved (IEEE 802.1Q table 9-2)
 )
 
-// ContainerLinks names the host's own ports, by which it and containers reach each other.
+// ContainerLinks names the host's own ports, which connect it with containers.
 func ContainerLinks() []string { return []string{hostPortVXLAN, hostPortVLAN} }
 
-// gatewayNetwork is the infra network through which the host reaches the containers of
-// all hosts and the services.
+// gatewayNetwork is the infra network through which the host reaches the containers of all
+// hosts and the services.
 const gatewayNetwork = "contivh1"
 
-// hostName is the host's port in a bridge.
+// hostName is the name of the host's port in a bridge.
 func (b *bridge) hostName() string {
 	if b.encap == ofnet.VLAN {
 		return hostPortVLAN
@@ -44,10 +45,10 @@ func (b *bridge) hostName() string {
 	return hostPortVXLAN
 }
 
-// hostPort is a port of the host in a bridge: an interface of the type internal.
+// hostPort is an internal port of the host in a bridge.
 type hostPort struct {
 	bridge, endpoint string // value of endpointKey
-	tag, number      int    // VLAN; OpenFlow port asked for
+	tag, number      int    // VLAN; requested OpenFlow port
 }
 
 // wantedHostPorts are the host's own port in each bridge, and those of infra networks. The
@@ -65,13 +66,13 @@ func (d *Driver) wantedHostPorts() map[string]hostPort {
 	return out
 }
 
-// foundHostPort is one in the database.
+// foundHostPort is a port of the host in the database.
 type foundHostPort struct {
 	hostPort
 	port ovsdb.UUID
 }
 
-// hostPorts lists the host's ports that there are, by name.
+// hostPorts lists the host's existing ports, by name.
 func hostPorts(v ovsdb.View) map[string]foundHostPort {
 	out := map[string]foundHostPort{}
 	for _, bridge := range []string{VXLANBridge, VLANBridge} {
@@ -88,7 +89,7 @@ func hostPorts(v ovsdb.View) map[string]foundHostPort {
 	return out
 }
 
-// staleHostPorts tells whether ensureHostPorts has something to do.
+// staleHostPorts reports whether ensureHostPorts has something to do.
 func staleHostPorts(want map[string]hostPort, have map[string]foundHostPort, complete bool) bool {
 	for name, w := range want {
 		if h, ok := have[name]; !ok || !h.is(w) {
@@ -102,8 +103,8 @@ func (p foundHostPort) is(w hostPort) bool {
 	return p.bridge == w.bridge && p.endpoint == w.endpoint && p.tag == w.tag
 }
 
-// ensureHostPorts makes the host's ports those wanted. What nobody has declared goes
-// only when everything has been.
+// ensureHostPorts creates and removes ports of the host as wanted. Ports that nobody has
+// declared are removed only after the initial sync.
 func (d *Driver) ensureHostPorts(ctx context.Context) error {
 	d.mu.Lock()
 	want, complete := d.wantedHostPorts(), d.compiler.Synced

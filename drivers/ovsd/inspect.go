@@ -6,11 +6,11 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// The debug state that Inspect returns keeps the member names of the original, which tools read;
-// what the original has and we have not (masters, timestamps) is left empty.
+// The debug state that Inspect returns keeps the member names of the original, which tools
+// read. What we do not have (masters, timestamps) is left empty.
 
 type switchState struct {
-	LocalIp      string // outward name
+	LocalIp      string // name of the original
 	MyPort       int
 	MyAddr       string
 	IsConnected  bool
@@ -20,7 +20,7 @@ type switchState struct {
 	MasterDb     map[string]any
 	VtepTable    map[string]int
 	EndpointDb   map[string]endpointState
-	VrfNameIdMap map[string]uint16 // outward name
+	VrfNameIdMap map[string]uint16 // name of the original
 	VrfDb        map[string]vrfState
 	FwdMode      string
 	ArpMode      string
@@ -43,21 +43,21 @@ type endpointState struct {
 	EndpointID    string
 	EndpointType  int // 2: internal
 	EndpointGroup int
-	IpAddr        string // outward name
-	IpMask        string // outward name
+	IpAddr        string // name of the original
+	IpMask        string // name of the original
 	Ipv6Addr      string
 	Ipv6Mask      string
 	Vrf           string
 	MacAddrStr    string
 	Vlan          int
 	Vni           int
-	OriginatorIp  string // outward name
+	OriginatorIp  string // name of the original
 	PortNo        uint32 `json:",omitempty"`
 }
 
 type vrfState struct {
 	VrfName     string
-	VrfId       uint16 // outward name
+	VrfId       uint16 // name of the original
 	NumNetworks int
 }
 
@@ -66,7 +66,8 @@ const (
 	rpcPortVLAN  = 9003
 )
 
-// Inspect returns a debug state, to be encoded as JSON, of each bridge, by "vlan" and "vxlan".
+// Inspect returns a debug state for each bridge, to be encoded as JSON, by "vlan" and
+// "vxlan".
 func (d *Driver) Inspect() map[string]any {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// policyState is what Inspect shows of rules, in the form of their records.
+// policyState is what Inspect shows of rules, in the format of their records.
 type policyState struct{ Rules map[string]ruleState }
 
 type ruleState struct{ Rule state.PolicyRule }
 
-// policyState shows the rules. The caller holds mu.
+// policyState returns the rules. The caller holds mu.
 func (d *Driver) policyState() policyState {
 	p := policyState{Rules: make(map[string]ruleState, len(d.compiler.Rules))}
 	for id, r := range d.compiler.Rules {

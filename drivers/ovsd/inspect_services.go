@@ -9,7 +9,7 @@ type proxyState struct {
 }
 
 type serviceState struct {
-	IpAddress string // outward name
+	IpAddress string // name of the original
 	Addresses []string
 	Ports     []portState
 }

@@ -13,9 +13,9 @@ const (
 	vxlanOverhead6 = 40 + 8 + 8 + 14
 )
 
-// TunnelMTU is what fits through the tunnel: the MTU of the interface that holds the
-// VTEP address less the overhead. An address that is nowhere configured (a host behind
-// NAT) counts as a plain 1500-byte link.
+// TunnelMTU is the MTU inside the tunnel: that of the interface with the VTEP address less
+// the overhead. An address that is not configured on any interface (a host behind NAT)
+// counts as a 1500-byte link.
 func TunnelMTU(vtep netip.Addr) int {
 	overhead := vxlanOverhead4
 	if vtep.Is6() && !vtep.Is4In6() {
@@ -56,8 +56,8 @@ func linkWithAddr(addr netip.Addr) netlink.Link {
 	return nil
 }
 
-// kernelDatapath reports whether the kernel has Open vSwitch; asking loads the module
-// where there is one.
+// kernelDatapath reports whether the kernel has Open vSwitch. Asking loads the module if it
+// exists.
 func kernelDatapath() bool {
 	_, err := netlink.GenlFamilyGet("ovs_datapath")
 	return err == nil

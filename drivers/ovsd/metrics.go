@@ -9,10 +9,10 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// scrapeTimeout bounds how long the switch is waited for when metrics are read.
+// scrapeTimeout limits the wait for the switch when metrics are read.
 const scrapeTimeout = 5 * time.Second
 
-// Collector exports the driver's numbers; docs/metrics.md lists them.
+// Collector exports the driver's metrics; docs/metrics.md lists them.
 func (d *Driver) Collector() prometheus.Collector { return collector{d} }
 
 type collector struct{ d *Driver }
@@ -85,7 +85,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	gauge(descEndpoints, len(c.d.compiler.Endpoints)-local, "remote")
 }
 
-// bridge exports the numbers of one bridge.
+// bridge exports the metrics of one bridge.
 func (c collector) bridge(ch chan<- prometheus.Metric, s *bridge) {
 	st := s.sw.Status()
 	put := func(desc *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
@@ -110,7 +110,8 @@ func (c collector) bridge(ch chan<- prometheus.Metric, s *bridge) {
 	c.asked(s, put)
 }
 
-// asked exports what only the switch knows. While it does not answer these are left out.
+// asked exports what only the switch knows. It is left out while the switch does not
+// answer.
 func (c collector) asked(s *bridge, put func(*prometheus.Desc, prometheus.ValueType, float64, ...string)) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
@@ -130,7 +131,7 @@ func (c collector) asked(s *bridge, put func(*prometheus.Desc, prometheus.ValueT
 	}
 }
 
-// rules exports what the rules have decided on. While a switch is unavailable it is left out.
+// rules exports the counters of rules. They are left out while a switch is unavailable.
 func (c collector) rules(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()

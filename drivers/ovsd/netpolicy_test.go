@@ -21,7 +21,7 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/k8spolicy"
 )
 
-// podDriver knows of each endpoint which pod it is for.
+// podDriver knows which pod each endpoint belongs to.
 type podDriver struct {
 	*Driver
 	pods map[string]string // <namespace>/<name> by endpoint id
@@ -35,8 +35,7 @@ func (d podDriver) Attachments() []drivers.Attachment {
 	return all
 }
 
-// policed is three pods of this host in two namespaces, with an API server that tells
-// of them.
+// policed is three pods of this host in two namespaces, and an API server that knows them.
 type policed struct {
 	t                          *testing.T
 	pods, namespaces, policies *kubetest.FakeControllerSource
@@ -44,7 +43,7 @@ type policed struct {
 }
 
 // TestInsideNetworkPolicies has real connections, by TCP and UDP and in both families,
-// follow the policies that an API server tells.
+// follow the policies of an API server.
 func TestInsideNetworkPolicies(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
@@ -77,7 +76,7 @@ func TestInsideNetworkPolicies(t *testing.T) {
 	}
 }
 
-// pod is a pod of a container, labelled with its own name unless said otherwise.
+// pod is a pod for a container, labeled with its own name unless labels are given.
 func (p *policed) pod(name string, labels map[string]string) *corev1.Pod {
 	ep := p.containers[name].ep
 	if labels == nil {
@@ -112,7 +111,7 @@ func (p *policed) run(d podDriver) {
 	}
 }
 
-// serve has a container echo what comes by TCP to ports 80 and 81, and by UDP to 53.
+// serve has a container echo TCP on ports 80 and 81, and UDP on port 53.
 func (p *policed) serve(c container) {
 	p.t.Helper()
 	for _, a := range []netip.Addr{c.ep.IPv4, c.ep.IPv6} {
@@ -144,7 +143,7 @@ func (p *policed) serve(c container) {
 	}
 }
 
-// answered reports whether a fresh connection gets an answer in a moment.
+// answered reports whether a new connection gets an answer promptly.
 func (p *policed) answered(from, to, proto string, port uint16, six bool) bool {
 	a := p.containers[to].ep.IPv4
 	if six {
@@ -169,7 +168,7 @@ func (p *policed) answered(from, to, proto string, port uint16, six bool) bool {
 	return ok
 }
 
-// expect waits until connections pass and do not pass as they should, in both families.
+// expect waits until connections pass or fail as expected, in both families.
 func (p *policed) expect(step string, passes map[string]bool) {
 	p.t.Helper()
 	for probe, want := range passes {

@@ -14,9 +14,8 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-// Rules, groups of floods and everything else stay as they are when the agent
-// restarts, whatever the order in which they are declared again; without rules nothing
-// of them is left.
+// Rules, flood groups and everything else stay when the agent restarts, in whatever order
+// they are declared again; when the rules are deleted nothing of them remains.
 func TestInsidePolicyAndFloods(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
@@ -27,7 +26,7 @@ func TestInsidePolicyAndFloods(t *testing.T) {
 	}
 }
 
-// wanted lists the flows a bridge is to have.
+// wanted lists the flows that a bridge should have.
 func wanted(sw *ofnet.Switch) (flows []string) {
 	for _, f := range sw.Flows() {
 		flows = append(flows, f.String())
@@ -98,7 +97,7 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 	if tracked() != 4 {
 		t.Errorf("%d flows track connections, expected those of containers and those of the host, in each family", tracked())
 	}
-	// To the other mode and back: nothing of it is left.
+	// To the other mode and back: nothing remains.
 	before := wanted(sw)
 	other := global
 	other.FwdMode = map[string]string{"routing": "bridge", "bridge": "routing"}[mode]

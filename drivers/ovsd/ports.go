@@ -12,7 +12,7 @@ import (
 )
 
 // containerSide is the name of the container's end while it is in the host's network
-// namespace: vport7 is vvport7's peer.
+// namespace: vport7 is the peer of vvport7.
 func containerSide(ovsName string) string { return strings.Replace(ovsName, "vvport", "vport", 1) }
 
 // portName is the name of the switch's end of port n.
@@ -20,7 +20,7 @@ func portName(n int) string { return portPrefix + strconv.Itoa(n) }
 
 const portPrefix = "vvport"
 
-// portNumber reads the number in a port's name.
+// portNumber returns the number in a port's name.
 func portNumber(ovsName string) (int, bool) {
 	s, ok := strings.CutPrefix(ovsName, portPrefix)
 	if !ok {
@@ -30,17 +30,17 @@ func portNumber(ovsName string) (int, bool) {
 	return n, err == nil && n > 0
 }
 
-// numbers hands out port numbers.
+// numbers assigns port numbers.
 type numbers struct {
 	mu       sync.Mutex
-	reserved map[int]bool // picked, but perhaps not in the database yet
+	reserved map[int]bool // picked, but possibly not in the database yet
 	last     int
 }
 
 func newNumbers() numbers { return numbers{reserved: map[int]bool{}} }
 
-// reserve picks the next number, after the last one picked, that nothing uses. A
-// number comes back late, so that what remembers the old port does not meet the new one.
+// reserve picks the next unused number after the last one picked. Numbers are reused as
+// late as possible, so that whatever remembers the old port does not hit the new one.
 func (n *numbers) reserve(used func(number int) bool) (number int, release func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -58,7 +58,8 @@ func (n *numbers) reserve(used func(number int) bool) (number int, release func(
 	}
 }
 
-// reserveNumber picks a number that neither the database nor a link of this host uses.
+// reserveNumber picks a number that is used neither in the database nor by a link of this
+// host.
 func (d *Driver) reserveNumber() (int, func()) {
 	used := map[string]bool{}
 	d.db.View(func(v ovsdb.View) {
@@ -96,7 +97,7 @@ func bridgePorts(v ovsdb.View, bridge string) []bridgePort {
 	return out
 }
 
-// addPort lists the operations that add a port of one or more interfaces to a bridge.
+// addPort returns the operations that add a port of one or more interfaces to a bridge.
 // label must be unique within the transaction.
 func addPort(bridge, label string, port ovsdb.Row, interfaces ...ovsdb.Row) []ovsdb.Operation {
 	var ops []ovsdb.Operation

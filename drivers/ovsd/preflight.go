@@ -86,7 +86,7 @@ func checkDatabase(ctx context.Context, cfg Config) []Finding {
 	return []Finding{f}
 }
 
-// atLeast compares dotted versions; what is not a number counts as 0.
+// atLeast compares dotted versions; parts that are not numbers count as 0.
 func atLeast(version string, major, minor int) bool {
 	parts := append(strings.Split(version, "."), "0", "0")
 	a, _ := strconv.Atoi(parts[0])
@@ -129,7 +129,7 @@ func checkUDPPort(port int) Finding {
 	return f
 }
 
-// CheckTCPPort tells whether a TCP port of this host is free, and if not, who has it.
+// CheckTCPPort checks whether a TCP port of this host is free, and if not, names its user.
 func CheckTCPPort(port int) Finding {
 	f := Finding{true, fmt.Sprintf("TCP port %d", port), "free"}
 	l, err := net.Listen("tcp", ":"+strconv.Itoa(port))
@@ -149,14 +149,14 @@ func CheckTCPPort(port int) Finding {
 	return f
 }
 
-// udpHolder names the process that has a UDP port bound; the kernel's own VXLAN
-// sockets have none.
+// udpHolder names the process that has bound a UDP port; VXLAN sockets of the kernel have
+// none.
 func udpHolder(port int) string {
 	return socketHolder([]string{"/proc/net/udp", "/proc/net/udp6"}, port, "")
 }
 
-// socketHolder looks a port up in the kernel's socket tables (proc(5)), optionally only
-// in one state, and finds the process that has the socket open.
+// socketHolder looks up a port in the kernel's socket tables (proc(5)), optionally in one
+// state only, and finds the process that has the socket open.
 func socketHolder(tables []string, port int, state string) string {
 	for _, table := range tables {
 		raw, err := os.ReadFile(table)

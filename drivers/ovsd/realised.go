@@ -7,7 +7,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// realisation is what has to be in a switch for an endpoint of this host.
+// realisation is what a switch must have for an endpoint of this host.
 type realisation struct {
 	known, attached bool
 	ready           bool // all of its owners are known
@@ -17,8 +17,8 @@ type realisation struct {
 	changed         <-chan struct{}
 }
 
-// wantedFor looks up what has to be in a switch for an endpoint: also its policy, to which
-// connections are subject only once the store has declared everything.
+// wantedFor returns what a switch must have for an endpoint, including its policy, to which
+// connections are subject only after the initial sync.
 func (d *Driver) wantedFor(id string) (w realisation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +64,7 @@ func (d *Driver) Realised(ctx context.Context, endpointID string) error {
 	}
 }
 
-// settled waits until the switch has the flows that are wanted, and forwards by them.
+// settled waits until the switch has the wanted flows, and forwards by them.
 func (d *Driver) settled(ctx context.Context, w realisation) error {
 	if err := d.drained(ctx); err != nil {
 		return errs.New(errs.Unavailable, "changes are still to be compiled: %w", err)

@@ -8,7 +8,7 @@ import (
 )
 
 // removals are the owners that lose their programs in a pass, in the order in which they
-// were computed. They are carried out in reverse, as what refers to something is computed
+// were computed. They are removed in reverse order, as references to something are computed
 // after it.
 type removals struct {
 	order []removal
@@ -50,7 +50,7 @@ func (r *removals) cancel(sw programmed, owner string) {
 	}
 }
 
-// carryOut removes the owners of the kinds that which names.
+// carryOut removes the owners of those kinds for which which returns true.
 func (r *removals) carryOut(which func(compiler.Kind) bool) {
 	for _, x := range slices.Backward(r.order) {
 		if which(x.kind) {
@@ -61,7 +61,7 @@ func (r *removals) carryOut(which func(compiler.Kind) bool) {
 	r.order = slices.DeleteFunc(r.order, func(x removal) bool { return which(x.kind) })
 }
 
-// ofPolicies tells the kinds of flows by which connections are judged.
+// ofPolicies reports whether flows of a kind decide which connections are allowed.
 func ofPolicies(k compiler.Kind) bool {
 	return k == compiler.RuleFlows || k == compiler.RuleSetFlows || k == compiler.PolicyFlows
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/contiv/netplugin/drivers/ovsd/compiler"
 )
 
-// removed notes what is removed.
+// removed records what is removed.
 type removed []string
 
 func (r *removed) Remove(owner string) { *r = append(*r, owner) }
 
-// TestRemovals: rules go before connections are judged again, the rest in reverse order at
-// the end, and what has come back stays.
+// TestRemovals: rules are removed before connections are re-evaluated, the rest in reverse
+// order at the end, and what has been added again stays.
 func TestRemovals(t *testing.T) {
 	var sw removed
 	gone := newRemovals()

@@ -8,8 +8,8 @@ import (
 	"github.com/contiv/netplugin/drivers"
 )
 
-// lookAgain is how often Flushed looks for what no event tells, such as the state of the
-// connection to the database.
+// lookAgain is how often Flushed checks conditions that have no event, such as the state of
+// the connection to the database.
 const lookAgain = 100 * time.Millisecond
 
 // Flushed implements drivers.Driver.
@@ -36,7 +36,7 @@ func (d *Driver) Flushed(ctx context.Context) error {
 	}
 }
 
-// Notes tell what has happened to the switch since the agent started that should not.
+// Notes returns unexpected events at the switch since the agent started.
 func (d *Driver) Notes() map[string]string {
 	notes := map[string]string{}
 	for _, s := range d.bridges {

@@ -18,13 +18,11 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// routerPort is the interface by which the host takes part in the link beyond its
-// uplinks, as a router among routers.
+// routerPort is the host's interface on the link beyond its uplinks, where the routers are.
 const routerPort = "inb01"
 
-// router keeps the host's place among the routers beyond its uplinks: the port, the
-// BGP speaker on it, and the flows of what the speaker learns. One goroutine,
-// keepRouter, does all the work.
+// router manages the host as a BGP router: the port, the BGP speaker on it, and the flows
+// of the routes that the speaker learns. One goroutine, keepRouter, does all the work.
 type router struct {
 	speaker *bgp.Speaker
 	kick    chan struct{}
@@ -34,10 +32,10 @@ type router struct {
 	err    error       // why it is not as wanted
 	told   string      // the last error that was logged
 
-	active  bool      // a speaker was configured; keepRouter's own, like the following
-	leaving time.Time // since when none has been
+	active  bool      // a speaker was configured; used by keepRouter only, like the following
+	leaving time.Time // when the speaker stopped being wanted
 
-	flows *delta.Map[string, routerFlows] // by owner in the switch; keepRouter's own
+	flows *delta.Map[string, routerFlows] // by owner in the switch; used by keepRouter only
 }
 
 // routerFlows is what one owner has in the switch: exactly one of the three.
@@ -45,7 +43,7 @@ type routerFlows struct {
 	pipeline  *ofnet.Pipeline
 	port      uint32 // of routerPort
 	addrs     [2]netip.Addr
-	neighbors string // of the port, as neighborText gives them
+	neighbors string // of the port, as neighborText encodes them
 	route     ofnet.Route
 	hops      uint32
 	macs      string // of the next hops, six bytes each
@@ -77,7 +75,7 @@ func (r *router) speakerWanted() *bgp.Config {
 	return r.wanted
 }
 
-// note keeps why BGP is not as wanted, and reports whether that is news.
+// note records why BGP is not as wanted, and reports whether that has changed.
 func (r *router) note(err error) (news bool) {
 	text := ""
 	if err != nil {
@@ -90,7 +88,7 @@ func (r *router) note(err error) (news bool) {
 	return news
 }
 
-// InspectBGP describes the BGP speaker. Unavailable: there is none, or not yet.
+// InspectBGP returns the state of the BGP speaker. Unavailable: there is none, or not yet.
 func (d *Driver) InspectBGP(ctx context.Context) (bgp.State, error) {
 	d.router.mu.Lock()
 	err := d.router.err
@@ -102,9 +100,9 @@ func (d *Driver) InspectBGP(ctx context.Context) (bgp.State, error) {
 }
 
 const (
-	hopRefresh  = 20 * time.Second // between questions for next hops that are known
-	hopAskAgain = time.Second      // for those that are not
-	lastWords   = time.Second      // for which the port stays when the speaker has gone
+	hopRefresh  = 20 * time.Second // between checks of next hops that are known
+	hopAskAgain = time.Second      // between requests for those that are not
+	lastWords   = time.Second      // how long the port stays after the speaker has stopped
 )
 
 // keepRouter makes a pass whenever something may have changed.
@@ -142,7 +140,7 @@ func (d *Driver) keepRouter(ctx context.Context) error {
 	}
 }
 
-// routerInput is what a pass works on.
+// routerInput is the input of a pass.
 type routerInput struct {
 	config   *bgp.Config
 	synced   bool
@@ -179,16 +177,16 @@ func (d *Driver) routerInput() (w routerInput, err error) {
 	return w, nil
 }
 
-// routerPass brings port, speaker and flows to what is wanted. open reports that a next
-// hop is unknown yet; ask lets it ask the link.
+// routerPass updates port, speaker and flows. open reports that a next hop is not resolved
+// yet; ask allows it to solicit next hops.
 func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error) {
 	w, err := d.routerInput()
 	side := d.bridges[ofnet.VLAN]
 	if w.config == nil {
 		if !w.synced {
-			return false, err // it may be declared still
+			return false, err // it may still be declared
 		}
-		_ = d.router.speaker.Configure(nil) // nothing to refuse
+		_ = d.router.speaker.Configure(nil) // removing the speaker cannot fail
 		if d.router.leave() {
 			return true, err
 		}
@@ -240,8 +238,8 @@ func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error
 	return len(unknown) > 0, nil
 }
 
-// routeFlows are the flows of routes, by owner: a route goes by those of its next hops
-// that are known, and is none while none is. unknown are the others.
+// routeFlows returns the flows of routes, by owner. A route uses those of its next hops
+// that are resolved, and is left out while none is. unknown are the others.
 func routeFlows(p *ofnet.Pipeline, routes []bgp.Route, macs map[netip.Addr]ofnet.MAC) (flows map[string]routerFlows, unknown map[netip.Addr]bool) {
 	flows, unknown = map[string]routerFlows{}, map[netip.Addr]bool{}
 	for _, r := range routes {
@@ -259,7 +257,7 @@ func routeFlows(p *ofnet.Pipeline, routes []bgp.Route, macs map[netip.Addr]ofnet
 	return flows, unknown
 }
 
-// resolved divides next hops into those whose address on the link is known and others.
+// resolved divides next hops into those whose MAC is known and others.
 func resolved(hops []netip.Addr, macs map[netip.Addr]ofnet.MAC) (known, missing []netip.Addr) {
 	for _, a := range hops {
 		if _, ok := macs[a]; ok {
@@ -288,8 +286,8 @@ func macText(hops []netip.Addr, macs map[netip.Addr]ofnet.MAC) string {
 	return string(b)
 }
 
-// neighborText and asNeighbors make neighbours comparable, and neighbours again: each an
-// address, those with TTL security with a "!" before it.
+// neighborText and asNeighbors convert neighbors to a comparable string and back: the
+// addresses, with a "!" before those with TTL security.
 func neighborText(neighbors []bgp.Neighbor) string {
 	var b []byte
 	for _, n := range neighbors {
@@ -304,15 +302,15 @@ func neighborText(neighbors []bgp.Neighbor) string {
 func asNeighbors(text string) (neighbors []ofnet.BGPNeighbor) {
 	for _, f := range strings.Fields(text) {
 		addr, err := netip.ParseAddr(strings.TrimPrefix(f, "!"))
-		if err == nil { // neighborText has written it
+		if err == nil { // written by neighborText
 			neighbors = append(neighbors, ofnet.BGPNeighbor{Addr: addr, TTLSecurity: f[0] == '!'})
 		}
 	}
 	return neighbors
 }
 
-// leave reports whether the port has still to carry what the speaker says last: without
-// it neighbours keep the routes until their hold time is over.
+// leave reports whether the port must stay for the speaker's last messages: without these,
+// neighbors keep the routes until their hold time expires.
 func (r *router) leave() bool {
 	if !r.active {
 		return false
@@ -327,7 +325,7 @@ func (r *router) leave() bool {
 	return false
 }
 
-// setRouterFlows gives the switch the difference to what it was given last.
+// setRouterFlows sends the switch the difference from what it was sent last.
 func (d *Driver) setRouterFlows(want map[string]routerFlows) {
 	sw := d.bridges[ofnet.VLAN].sw
 	d.router.flows.ReplaceDesired(want)
@@ -356,8 +354,7 @@ func (f routerFlows) program() ofnet.Program {
 	return f.pipeline.Program(f.route)
 }
 
-// askFor has the host resolve next hops and neighbours, or find out whether they are
-// still there.
+// askFor has the host resolve next hops and neighbors, or verify them.
 func askFor(link int, routes []bgp.Route, neighbors []bgp.Neighbor) {
 	all := map[netip.Addr]bool{}
 	for _, n := range neighbors {

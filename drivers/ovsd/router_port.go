@@ -19,13 +19,13 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// ensureRouterPort makes the router's port with its addresses, as far as it is not
-// there, and returns its OpenFlow number and the index of its link.
+// ensureRouterPort creates the router's port and its addresses where they are missing, and
+// returns its OpenFlow number and the index of its link.
 func (d *Driver) ensureRouterPort(ctx context.Context, c bgp.Config) (port uint32, link int, err error) {
 	_, row, ok := d.find("Interface", "name", routerPort)
 	if !ok {
 		mark := ovsdb.StringMap(map[string]string{ownerKey: ownerMark})
-		// The MAC is that under which other hosts and routers know this one.
+		// The MAC by which other hosts and routers know this one.
 		_, err := d.db.Transact(ctx, addPort(VLANBridge, "router", ovsdb.Row{"name": routerPort, "external_ids": mark}, ovsdb.Row{
 			"name": routerPort, "type": "internal", "ofport_request": routerOFPort,
 			"mac": ofnet.HostMAC(d.cfg.VTEP).String(), "external_ids": mark,
@@ -52,7 +52,7 @@ func (d *Driver) ensureRouterPort(ctx context.Context, c bgp.Config) (port uint3
 	return uint32(n), l.Attrs().Index, nil
 }
 
-// removeRouterPort takes the port away if it is there.
+// removeRouterPort removes the port if it exists.
 func (d *Driver) removeRouterPort(ctx context.Context) error {
 	id, _, ok := d.find("Port", "name", routerPort)
 	if !ok {
@@ -65,10 +65,10 @@ func (d *Driver) removeRouterPort(ctx context.Context) error {
 	return nil
 }
 
-// addressRouter gives the link the router's addresses, and no other global ones.
+// addressRouter sets the link's global addresses to those of the router.
 func addressRouter(link netlink.Link, c bgp.Config) error {
-	// The host must answer for the router's address only, and learn nothing from the
-	// advertisements of others.
+	// The host must answer for the router's address only, and ignore router
+	// advertisements.
 	for path, value := range map[string]string{
 		"ipv4/conf/" + routerPort + "/arp_ignore": "1", "ipv6/conf/" + routerPort + "/accept_ra": "0",
 	} {

@@ -11,7 +11,8 @@ import (
 	"github.com/contiv/netplugin/ofnet/bgp"
 )
 
-// A route is in the switch as long as one of its next hops is known, by those that are.
+// A route is in the switch as long as one of its next hops is resolved, through those that
+// are.
 func TestRouterFlowsFollowNextHops(t *testing.T) {
 	p, err := ofnet.NewPipeline(ofnet.Settings{Encap: ofnet.VLAN, Routing: true})
 	if err != nil {

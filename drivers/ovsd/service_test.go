@@ -20,7 +20,7 @@ import (
 	"github.com/contiv/netplugin/test/eventually"
 )
 
-// patience bounds what a test waits for; nothing takes that long when all is well.
+// patience limits every wait of a test; a healthy run never takes that long.
 const patience = 3 * time.Minute
 
 var (
@@ -42,8 +42,8 @@ func webOf(all ...container) drivers.Service {
 	return s
 }
 
-// provide has a container answer with its IPv4 address: to each line of a TCP
-// connection, and to each datagram.
+// provide has a container answer with its IPv4 address each line of a TCP connection and
+// each datagram.
 func provide(t *testing.T, c container) {
 	t.Helper()
 	name := c.ep.IPv4.String()
@@ -110,7 +110,7 @@ func ask(conn net.Conn, within time.Duration) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// who opens a connection to ask who answers there. A datagram may be lost.
+// who opens a connection and asks who answers. Datagrams may be lost.
 func who(t *testing.T, from container, network string, to netip.AddrPort) (string, error) {
 	t.Helper()
 	within := patience
@@ -132,7 +132,7 @@ func vipPorts() map[string][]netip.AddrPort {
 	}
 }
 
-// serviceTraffic has containers reach services of each other and of themselves.
+// serviceTraffic has containers use services of each other and of themselves.
 func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 	other := newContainer(t, d, 3)
 	provide(t, server)
@@ -142,7 +142,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		t.Helper()
 		d.Apply(s)
 		ready(t, d)
-		renewed(t) // a connection begun by the old flows could be led nowhere
+		renewed(t) // a connection begun by the old flows could end nowhere
 	}
 	t.Cleanup(func() { d.Delete(drivers.KindService, "web:default") })
 	tcp4 := vipPorts()["tcp"][0]
@@ -214,7 +214,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Connections before the switch has begun to act as declared learn nothing.
+		// Connections made before the switch acts as declared do not become sticky.
 		eventually.True(t, "the driver gets there", func() bool {
 			for range 20 {
 				name, err := who(t, client, "tcp", tcp4)
@@ -269,11 +269,9 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 	})
 }
 
-// serviceChurn holds that connections to one provider do not notice what becomes of the
-// other, and that those to a provider end with it, but not while it only takes no more.
-// askOn has a client ask by UDP from one port, again and again, while the providers change:
-// also what it sends in the moment when the datapath still acts as before must not keep it
-// with one that is gone.
+// askOn has a client ask by UDP from one port, again and again, while the backends change:
+// packets sent while the datapath still uses stale flows must not pin it to a backend that
+// is gone.
 func askOn(t *testing.T, d *Driver, client, server, other container) {
 	conn, err := dial(t, client, "udp", vipPorts()["udp"][0])
 	if err != nil {
@@ -304,7 +302,7 @@ func askOn(t *testing.T, d *Driver, client, server, other container) {
 			if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 				t.Fatal(err)
 			}
-			for { // past all answers of before
+			for { // past all earlier answers
 				n, err := conn.Read(buf)
 				if err != nil || strings.TrimSpace(string(buf[:n])) == left.ep.IPv4.String() {
 					return err == nil
@@ -314,6 +312,9 @@ func askOn(t *testing.T, d *Driver, client, server, other container) {
 	}
 }
 
+// serviceChurn checks that connections to one backend are not affected by changes of
+// another, and that connections to a backend end when it is removed, but not when it only
+// stops accepting new ones.
 func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	vip := netip.AddrPortFrom(vip4, 80)
 	open := func(provider container) net.Conn {
@@ -361,7 +362,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	}
 	d.Apply(draining)
 	ready(t, d)
-	eventually.True(t, "the driver gets there", func() bool { // new ones go elsewhere
+	eventually.True(t, "the driver gets there", func() bool { // new ones use others
 		for range 20 {
 			if name, err := who(t, client, "tcp", vip); err != nil || name != server.ep.IPv4.String() {
 				return false

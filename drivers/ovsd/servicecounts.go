@@ -7,7 +7,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 )
 
-// ServiceCounts reads the switches' counters. Those of a container that has gone to
+// ServiceCounts reads the switches' counters. Those of a container that has moved to
 // another host stay until they are idle.
 func (d *Driver) ServiceCounts(ctx context.Context) ([]drivers.ServiceCount, error) {
 	d.mu.Lock()
@@ -21,7 +21,7 @@ func (d *Driver) ServiceCounts(ctx context.Context) ([]drivers.ServiceCount, err
 		for _, c := range counts {
 			frontend, ok := frontends[c.Frontend]
 			if !ok {
-				continue // the service is gone
+				continue // the service no longer exists
 			}
 			out = append(out, drivers.ServiceCount{
 				Service: frontend.Service, VIP: frontend.Addr, Client: c.Client, Provider: c.Provider, Proto: c.Proto,

@@ -8,10 +8,10 @@ import (
 	"github.com/contiv/netplugin/ovsdb"
 )
 
-// Where the fabric knows groups by VLANs (ACI), an endpoint's port is in the VLAN of its
-// group instead of its network's, and what comes in by that VLAN is of the network.
+// Where the fabric identifies groups by VLANs (ACI), an endpoint's port is in the VLAN of
+// its group instead of its network's, and frames from that VLAN belong to the network.
 
-// accessTag is the VLAN that an endpoint's port is to be in, given its network's.
+// accessTag returns the VLAN for an endpoint's port, given that of its network.
 func (d *Driver) accessTag(endpoint string, network uint16) uint16 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -21,7 +21,7 @@ func (d *Driver) accessTag(endpoint string, network uint16) uint16 {
 	return network
 }
 
-// mistagged lists the ports of endpoints that are in another VLAN than they should.
+// mistagged lists the ports of endpoints that are in the wrong VLAN.
 func (d *Driver) mistagged() map[ovsdb.UUID]uint16 {
 	d.mu.Lock()
 	wanted := make(map[string]uint16, len(d.compiler.Ports))
@@ -44,7 +44,7 @@ func (d *Driver) mistagged() map[ovsdb.UUID]uint16 {
 	return out
 }
 
-// tagged reports whether the port of an endpoint is in the VLAN it should be in.
+// tagged reports whether an endpoint's port is in the right VLAN.
 func (d *Driver) tagged(endpoint string) bool {
 	want := int64(d.accessTag(endpoint, 0))
 	ok := true
@@ -59,7 +59,7 @@ func (d *Driver) tagged(endpoint string) bool {
 	return ok
 }
 
-// retag moves ports into the VLANs they should be in.
+// retag moves ports into the right VLANs.
 func (d *Driver) retag(ctx context.Context) error {
 	for id, tag := range d.mistagged() {
 		if _, err := d.db.Transact(ctx, ovsdb.Update("Port", ovsdb.ByUUID(id), ovsdb.Row{"tag": int(tag)})); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-// In a fabric that knows groups by VLANs an endpoint's port is in its group's, whether
-// the group was known before the port or not, and that VLAN leads to the network.
+// In a fabric that identifies groups by VLANs an endpoint's port is in its group's VLAN, in
+// whatever order group and port were declared, and that VLAN leads to the network.
 func TestInsideGroupVLAN(t *testing.T) {
 	dir, ok := inside()
 	if !ok {

@@ -22,15 +22,15 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// A host with one interface shares it with its VLANs (Config.Takeover): the interface
-// goes into a bridge of its own, UplinkBridge, that switches by itself, without flows of
-// ours. So the host is reachable whatever the agent, the store and the mode are. The
-// bridge's local port has the interface's hardware address, the host's addresses and
-// routes; a pair of patch ports leads on to the VLAN bridge.
+// A host with only one interface shares it with its VLANs (Config.Takeover): the interface
+// goes into a bridge of its own, UplinkBridge, that forwards like a plain switch, without
+// our flows. So the host stays reachable whatever happens to the agent, the store and the
+// mode. The bridge's local port has the interface's MAC and the host's addresses and
+// routes; a pair of patch ports connects it to the VLAN bridge.
 //
-// What the interfaces had is noted in the bridge's row before anything moves, and the row
-// goes last: whenever the agent ends in between, the next start, or Cleanup, knows what
-// belongs where.
+// The former configuration of the interfaces is recorded in the bridge's row before
+// anything moves, and the row is removed last: if the agent ends in between, the next
+// start, or Cleanup, knows what to restore.
 
 // UplinkBridge is the bridge of uplinks that are taken over, and its local port.
 const UplinkBridge = "contivUplink"
@@ -43,10 +43,10 @@ const (
 	takenKey      = "contiv-takeover"
 )
 
-// uplinkEndpoints are the marks of uplink ports by their bridges.
+// uplinkEndpoints are the endpoint keys of uplink ports, by bridge.
 var uplinkEndpoints = map[string]string{VLANBridge: uplinkEndpoint, UplinkBridge: takenEndpoint}
 
-// takeover is what uplinks had that are taken over.
+// takeover is the former configuration of uplinks that are taken over.
 type takeover struct {
 	mu  sync.Mutex
 	had linkConfigs
@@ -66,10 +66,10 @@ func (t *takeover) held() linkConfigs {
 
 func (t *takeover) holds() bool { return len(t.held()) > 0 }
 
-// linkConfigs are what interfaces had, by their names.
+// linkConfigs are configurations of interfaces, by name.
 type linkConfigs map[string]hostnet.LinkConfig
 
-// taken reads what was noted; false: no uplink is taken over.
+// taken reads the recorded configuration; false: no uplink is taken over.
 func taken(v ovsdb.View) (linkConfigs, bool, error) {
 	_, row, ok := v.Find("Bridge", "name", UplinkBridge)
 	if !ok {
@@ -87,8 +87,8 @@ func (d *Driver) taken() (b linkConfigs, ok bool, err error) {
 	return b, ok, err
 }
 
-// ensureTakeover takes the uplinks over if they carry what the host needs itself, or
-// gives back what was taken over if that is not wanted any more. It reports whether they are.
+// ensureTakeover takes the uplinks over if they carry what the host itself needs, or gives
+// them back if that is no longer wanted. It reports whether they are taken over.
 func (d *Driver) ensureTakeover(ctx context.Context, uplinks []string) (bool, error) {
 	noted, exists, err := d.taken()
 	if err != nil {
@@ -127,8 +127,8 @@ func (d *Driver) ensureTakeover(ctx context.Context, uplinks []string) (bool, er
 	return true, d.holdTakeover()
 }
 
-// noteTakeover makes the bridge with the note of what its interfaces have, or adds to the
-// note what they have been given since, by whoever configures the host's network.
+// noteTakeover creates the bridge with the record of its interfaces' configuration, or adds
+// to the record what other tools have configured since.
 func (d *Driver) noteTakeover(ctx context.Context, uplinks []string, noted linkConfigs, exists bool) error {
 	now := maps.Clone(noted)
 	if now == nil {
@@ -164,7 +164,7 @@ func (d *Driver) noteTakeover(ctx context.Context, uplinks []string, noted linkC
 		return d.setExternalID(ctx, "Bridge", id, takenKey, string(text))
 	}
 	first := now[uplinks[0]]
-	for _, name := range uplinks { // the host's neighbours know it by the MAC of the one in use
+	for _, name := range uplinks { // the host's neighbors know it by the MAC of the one in use
 		if !now[name].Empty() {
 			first = now[name]
 			break
@@ -187,8 +187,8 @@ func (d *Driver) noteTakeover(ctx context.Context, uplinks []string, noted linkC
 	return nil
 }
 
-// ensurePatch leads from the bridge of the interfaces to the VLAN bridge; the end there
-// is its uplink.
+// ensurePatch connects the bridge of the interfaces with the VLAN bridge; its end there is
+// the uplink.
 func (d *Driver) ensurePatch(ctx context.Context) error {
 	if _, _, ok := d.find("Interface", "name", patchToVLAN); ok {
 		return nil
@@ -202,9 +202,8 @@ func (d *Driver) ensurePatch(ctx context.Context) error {
 	return nil
 }
 
-// holdTakeover sees that the host has by the bridge's local port what was noted of the
-// interfaces. The port may be a new one: the userspace datapath recreates it with every
-// start of the switch.
+// holdTakeover makes sure that the bridge's local port has the recorded configuration. The
+// port may be a new one: the userspace datapath recreates it whenever the switch starts.
 func (d *Driver) holdTakeover() error {
 	noted, ok, err := d.taken()
 	if err != nil || !ok {
@@ -232,7 +231,7 @@ func (d *Driver) holdTakeover() error {
 	return nil
 }
 
-// keepTakeover holds what was taken over whenever the links change.
+// keepTakeover restores the configuration whenever links change.
 func (d *Driver) keepTakeover(ctx context.Context) error {
 	if !d.cfg.Takeover {
 		return nil
@@ -256,7 +255,7 @@ func (d *Driver) keepTakeover(ctx context.Context) error {
 	}
 }
 
-// endTakeover gives back what was taken over and removes the bridge.
+// endTakeover gives the uplinks back and removes the bridge.
 func (d *Driver) endTakeover(ctx context.Context, noted linkConfigs) error {
 	if err := noted.giveBack(); err != nil {
 		return err
@@ -276,8 +275,8 @@ func (d *Driver) endTakeover(ctx context.Context, noted linkConfigs) error {
 	return nil
 }
 
-// giveBack moves everything from the bridge's local port to where it was. An interface
-// that is gone gets nothing.
+// giveBack moves everything from the bridge's local port back to the interfaces. Interfaces
+// that no longer exist are skipped.
 func (b linkConfigs) giveBack() error {
 	local, err := netlinksafe.LinkByName(UplinkBridge)
 	var missing netlink.LinkNotFoundError
@@ -303,7 +302,7 @@ func (b linkConfigs) giveBack() error {
 	return errors.Join(failed...)
 }
 
-// describe says, for a person, what was noted.
+// describe lists the recorded configuration as text.
 func (b linkConfigs) describe() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(b)) {

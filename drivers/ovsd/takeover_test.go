@@ -18,8 +18,8 @@ import (
 	"github.com/contiv/netplugin/test/eventually"
 )
 
-// An uplink with the control address is refused; with Takeover what it has moves, and
-// comes back at a start without, whether there the uplink is still wanted or not.
+// An uplink with the control address is refused. With Takeover its configuration moves, and
+// returns at a start without Takeover, whether or not the uplink is still wanted.
 func TestInsideTakeover(t *testing.T) {
 	dir, ok := inside()
 	if !ok {

@@ -19,19 +19,19 @@ import (
 )
 
 // States of connections that a trace assumes, in the words of ofproto/trace: the switch
-// does not look connections up for a packet that there is none of.
+// does not look up connections for a packet that does not exist.
 const (
 	firstPacket = "trk,new"
 	firstAnswer = "trk,est,rpl"
 )
 
-// rounds is how often a packet goes round through connection tracking at most: services
-// and policy, with some in hand.
+// rounds is more than the number of times a packet passes through connection tracking:
+// services, policy, and some to spare.
 const rounds = 6
 
-// Trace tells the way of a packet through the bridge that it comes to, by the switch's
-// own reckoning. Nothing is sent. A request that cannot be is Invalid, an endpoint that
-// this host does not have NotFound, a switch that does not answer Unavailable.
+// Trace returns a packet's path through the bridge it enters, as computed by the switch.
+// Nothing is sent. Errors: Invalid for an impossible request, NotFound for an endpoint that
+// is not on this host, Unavailable if the switch does not answer.
 func (d *Driver) Trace(ctx context.Context, req traceapi.HopRequest) (*traceapi.Hop, error) {
 	t, err := d.prepareTrace(req)
 	if err != nil {
@@ -57,14 +57,14 @@ func (d *Driver) Trace(ctx context.Context, req traceapi.HopRequest) (*traceapi.
 	return d.explain(t, ovstrace.Parse(t.bridge.name, text)), nil
 }
 
-// tracing is a packet that is to be traced, with where it comes from.
+// tracing is a packet to trace, and where it comes from.
 type tracing struct {
 	bridge *bridge
 	req    traceapi.HopRequest
 	packet traceapi.Packet
 	port   uint32
 	from   string   // in words
-	own    []string // fields of the way it comes
+	own    []string // fields for how it enters
 	tables []string // their names by number
 	routed bool
 }
@@ -99,7 +99,7 @@ func (d *Driver) prepareTrace(req traceapi.HopRequest) (*tracing, error) {
 	return t, nil
 }
 
-// placeTrace finds out where the packet comes in. The caller holds mu.
+// placeTrace determines where the packet enters. The caller holds mu.
 func (d *Driver) placeTrace(t *tracing) error {
 	req := t.req
 	switch {
@@ -137,10 +137,10 @@ func (d *Driver) placeTrace(t *tracing) error {
 	return nil
 }
 
-// strangerMAC stands for the address of a gateway or neighbour that is no endpoint.
+// strangerMAC stands for a gateway or neighbor that is not an endpoint.
 var strangerMAC = ofnet.MAC{0x02, 0x00, 0x00, 0x00, 0x00, 0x01}
 
-// nextMAC is the address that the sender's ARP or neighbour discovery would give. The
+// nextMAC is the address that the sender would learn by ARP or neighbor discovery. The
 // caller holds mu.
 func (d *Driver) nextMAC(t *tracing) ofnet.MAC {
 	if t.routed {
@@ -169,12 +169,12 @@ func (d *Driver) nextMAC(t *tracing) ofnet.MAC {
 	return strangerMAC
 }
 
-// traceProtocols gives each protocol its names in both families, by OVS.
+// traceProtocols maps each protocol to its OVS names in both families.
 var traceProtocols = map[string][2]string{
 	"icmp": {"icmp", "icmp6"}, "tcp": {"tcp", "tcp6"}, "udp": {"udp", "udp6"}, "sctp": {"sctp", "sctp6"},
 }
 
-// flow describes the packet as ofproto/trace wants it.
+// flow formats the packet for ofproto/trace.
 func (t *tracing) flow() string {
 	p := t.packet
 	family, addr := 0, "nw"
@@ -184,7 +184,8 @@ func (t *tracing) flow() string {
 	f := append([]string{
 		traceProtocols[p.Proto][family], fmt.Sprint("in_port=", t.port), "dl_src=" + p.EthSrc, "dl_dst=" + p.EthDst,
 		fmt.Sprintf("%s_src=%v", addr, p.Src), fmt.Sprintf("%s_dst=%v", addr, p.Dst), fmt.Sprint("nw_ttl=", p.TTL),
-		// Otherwise a select group would send the packet round, and the tracer would stop.
+		// Otherwise a select group would recirculate the packet, and the trace would
+		// stop there.
 		"dp_hash=1",
 	}, t.own...)
 	switch {
@@ -199,10 +200,11 @@ func (t *tracing) flow() string {
 	return strings.Join(f, ",")
 }
 
-// echoTypes are the types of ICMP echo (RFC 792, RFC 4443) by what it is and family.
+// echoTypes are the types of ICMP echo (RFC 792, RFC 4443), for request and reply, by
+// family.
 var echoTypes = map[bool][2]int{false: {8, 128}, true: {0, 129}}
 
-// left is the packet as the trace ends with it.
+// left is the packet at the end of the trace.
 func (t *tracing) left(fields map[string]string) traceapi.Packet {
 	p := t.packet
 	text := func(to *string, name string) {
@@ -234,7 +236,7 @@ func (t *tracing) left(fields map[string]string) traceapi.Packet {
 	return p
 }
 
-// explain puts a trace into words.
+// explain describes a trace in words.
 func (d *Driver) explain(t *tracing, tr ovstrace.Trace) *traceapi.Hop {
 	hop := &traceapi.Hop{
 		Host: d.cfg.HostLabel, Bridge: t.bridge.name, Mode: d.pipeline(t.bridge).Mode().String(), From: t.from, Packet: t.packet,
@@ -258,7 +260,7 @@ func (d *Driver) explain(t *tracing, tr ovstrace.Trace) *traceapi.Hop {
 	return hop
 }
 
-// portNames gives the endpoints, or what else is there, by the names of their ports.
+// portNames maps names of ports to endpoints, or to what else they are for.
 func (d *Driver) portNames() map[string]string {
 	names := map[string]string{}
 	for _, a := range d.Attachments() {
@@ -306,7 +308,7 @@ func (d *Driver) ends(t *tracing, tr ovstrace.Trace, endpoints map[string]string
 	return out
 }
 
-// isOurs reports whether a port that is no endpoint's is of one of our bridges.
+// isOurs reports whether a port without endpoint is in one of our bridges.
 func (d *Driver) isOurs(name string) bool {
 	for _, s := range d.bridges {
 		if name == s.name {
@@ -331,7 +333,7 @@ func (d *Driver) inside(t *tracing, tr ovstrace.Trace, steps []traceapi.Step) tr
 	return end
 }
 
-// ruleName is a rule as its user knows it, from the id of its record:
+// ruleName is a rule's name for users, taken from the id of its record:
 // <tenant>:<group>:<tenant>:<policy>:<tenant>:<policy>:<rule>:<direction>.
 func ruleName(r drivers.Rule) string {
 	part := strings.Split(r.ID, ":")
@@ -341,7 +343,7 @@ func ruleName(r drivers.Rule) string {
 	return fmt.Sprintf("%s of policy %s, group %s of tenant %s", strings.Join(part[4:7], ":"), part[3], part[1], part[0])
 }
 
-// verdictOf is what a rule says: allow, deny or reject.
+// verdictOf is the action of a rule: allow, deny or reject.
 func verdictOf(r drivers.Rule) string {
 	switch {
 	case r.Deny && r.Reject:

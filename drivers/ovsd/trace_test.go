@@ -11,8 +11,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// tracedTraffic holds what is told of packets between two containers of this host, and
-// to a service.
+// tracedTraffic traces packets between two containers of this host, and to a service.
 func tracedTraffic(t *testing.T, d *Driver, client, server container) {
 	const denied = "default:web:default:p:default:p:7:inRx"
 	d.Apply(drivers.Rule{Tenant: "default", Rule: ofnet.Rule{ID: denied, Priority: 9, DstGroup: server.ep.Group, Proto: 6, DstPort: 81, Deny: true}})

@@ -8,9 +8,9 @@ import (
 	"github.com/contiv/netplugin/state/traceapi"
 )
 
-// traceWords say what it means for a packet to meet a flow: by the table, and by what
-// wants the flow: an object's kind, "fixed", or "miss" for the end of the table. %s is
-// the object. What is not listed is not worth a word.
+// traceWords describe what it means that a packet matches a flow, by table and by the
+// flow's owner: an object's kind, "fixed", or "miss" for the end of the table. %s is the
+// object. Flows that are not listed are not mentioned.
 var traceWords = map[string]map[string]string{
 	"classify": {
 		"ep": "sent by endpoint %s", "uplink": "came in by uplink %s",
@@ -50,7 +50,7 @@ var traceWords = map[string]map[string]string{
 	"uplink-out":      {"miss": "there is no uplink"},
 }
 
-// verdicts are what rules do, in words.
+// verdicts are the actions of rules in words.
 var verdicts = map[string]string{"allow": " allows it", "deny": " denies it", "reject": " rejects it"}
 
 // ownerKind splits an owner of flows into its kind and the object.
@@ -65,7 +65,7 @@ func ownerKind(owner string) (kind, object string) {
 	return kind, object
 }
 
-// step puts a flow that the packet met into words. The caller holds mu.
+// step describes a flow that the packet matched. The caller holds mu.
 func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 	out := traceapi.Step{Feature: ofnet.FeatureOf(s.Cookie), Match: s.Match, Actions: s.Actions}
 	if s.Table < len(t.tables) {
@@ -81,7 +81,7 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 	case out.Feature == "miss":
 		kind = "miss"
 	case kind == "fixed" && s.Priority == 0 && out.Table != "uplink" && !strings.HasPrefix(out.Table, "allow-"):
-		return out // the feature is not concerned
+		return out // the feature does not apply
 	}
 	if object != "" {
 		out.Object = objectKinds[kind] + object
@@ -97,7 +97,7 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 	return out
 }
 
-// objectKinds are what the kinds of owners are called.
+// objectKinds are the names of owners' kinds.
 var objectKinds = map[string]string{
 	"ep": "endpoint ", "net": "network ", "flood": "network ", "uplink": "uplink ", "vrf": "tenant ", "svc": "service ", "route": "route ",
 	"guard": "endpoint ", "allow": "policies ",
@@ -112,12 +112,12 @@ func hasAction(s ovstrace.Step, name string) bool {
 	return false
 }
 
-// dropWords says which step was the last word.
+// dropWords says which step dropped the packet.
 func dropWords(steps []traceapi.Step) string {
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := steps[i]
 		if s.Table == "deny" || strings.HasPrefix(s.Table, "reject") {
-			continue // a rule, or a service, has led there
+			continue // a rule or a service has sent it there
 		}
 		if s.Words != "" {
 			return s.Words

@@ -132,7 +132,7 @@ func (c container) inside(t *testing.T, f func() error) {
 	}
 }
 
-// connect opens a TCP connection to a container that sends back what it gets.
+// connect opens a TCP connection to a container that echoes.
 func connect(t *testing.T, from, to container) net.Conn {
 	t.Helper()
 	var listener net.Listener
@@ -159,7 +159,7 @@ func connect(t *testing.T, from, to container) net.Conn {
 	return conn
 }
 
-// exchanged reports whether a byte comes back before long.
+// exchanged reports whether a byte is echoed in time.
 func exchanged(t *testing.T, conn net.Conn, patience time.Duration) bool {
 	t.Helper()
 	b := []byte{1}
@@ -192,7 +192,7 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 	rule.ID, rule.Priority, rule.Proto, rule.DstGroup, rule.Flags = "default:tcp", 2, 6, server.ep.Group, "syn,!ack"
 	d.Apply(rule)
 	ready(t, d)
-	// The datapath has its own copy of flows, and renews it a moment later.
+	// The datapath has its own copy of flows, and updates it a moment later.
 	eventually.True(t, "the driver gets there", func() bool { return !exchanged(t, conn, brief) })
 	d.Delete(drivers.KindRule, rule.ID)
 	ready(t, d)
@@ -220,7 +220,7 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 		_, err := who(t, client, "udp", netip.AddrPortFrom(server.ep.IPv6, 9))
 		return errors.Is(err, unix.EACCES)
 	})
-	eventually.True(t, "the driver gets there", func() bool { // the switch sums up now and then
+	eventually.True(t, "the driver gets there", func() bool { // the switch updates its counters now and then
 		hits, err := d.RuleHits(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -241,12 +241,12 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 	}
 }
 
-// renewed waits until the datapath has no copies of flows from before.
+// renewed waits until the datapath has no copies of earlier flows.
 func renewed(t *testing.T) {
 	t.Helper()
 	dir, _ := inside()
 	socket := dir + "/ovs-vswitchd.ctl"
-	for range 2 { // the round that is under way may have begun before
+	for range 2 { // the round under way may have begun before
 		if _, err := appctl.Call(t.Context(), socket, "revalidator/wait"); err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,8 @@ func spoofedTraffic(t *testing.T, client, server container) {
 	const foreign = "10.1.1.77"
 	client.inside(t, func() error { return client.addAddr(netip.MustParseAddr(foreign)) })
 	got := receive(t, server)
-	// Packets of one port stay in order: were the first let through, it came first.
+	// Packets of one port stay in order: if the first were let through, it would arrive
+	// first.
 	first := until(t, got, func() {
 		for _, source := range []string{foreign, client.ep.IPv4.String()} {
 			send(t, client, source, server, 1, 1)
@@ -273,7 +274,7 @@ type datagram struct {
 	size int
 }
 
-// receive tells of what comes to a container by UDP, until the test ends.
+// receive returns what a container receives by UDP, until the test ends.
 func receive(t *testing.T, c container) <-chan datagram {
 	t.Helper()
 	var conn *net.UDPConn
@@ -298,8 +299,7 @@ func receive(t *testing.T, c container) <-chan datagram {
 	return got
 }
 
-// until sends again and again, as any datagram may be lost, until one arrives that is
-// waited for.
+// until sends repeatedly, as datagrams may be lost, until the expected one arrives.
 func until(t *testing.T, got <-chan datagram, again func(), ok func(datagram) bool) datagram {
 	t.Helper()
 	tick, end := time.NewTicker(50*time.Millisecond), time.After(patience)
@@ -336,8 +336,8 @@ func send(t *testing.T, from container, source string, to container, n, size int
 	})
 }
 
-// limitedTraffic offers far more than a meter passes. How much passes in what time
-// depends on the machine only downwards.
+// limitedTraffic offers far more than a meter lets through. The exact amount depends on the
+// machine; a slower one only makes it smaller.
 func limitedTraffic(t *testing.T, d *Driver, client, server container) {
 	const rate, burst, size = 2000, 600, 1000 // kbit/s, kbit, bytes
 	got := receive(t, server)
@@ -347,7 +347,7 @@ func limitedTraffic(t *testing.T, d *Driver, client, server container) {
 	until(t, got, one(1), func(datagram) bool { return true }) // resolves addresses
 	d.Apply(limited)
 	ready(t, d)
-	renewed(t) // what passes past the meter is not to be counted
+	renewed(t) // do not count what still bypasses the meter
 	begin := time.Now()
 	for time.Since(begin) < time.Second {
 		send(t, client, client.ep.IPv4.String(), server, 20, size)

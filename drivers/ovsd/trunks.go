@@ -9,17 +9,17 @@ import (
 	"github.com/contiv/netplugin/ovsdb"
 )
 
-// The uplinks carry the VLANs in use here and no others, so that the broadcasts of the
-// rest of the physical network do not come in, and nothing of ours gets out unasked.
+// The uplinks carry the VLANs in use here and no others: broadcasts of other VLANs of the
+// physical network do not come in, and ours do not leak out.
 
-// untagged stands for frames without a tag in a port's trunks. It is also all that the
-// uplinks carry while no VLAN is in use, as the database takes no trunks for all of them;
-// in a bridge no other port takes part in it.
+// untagged stands for untagged frames in a port's trunks. It is also all that the uplinks
+// carry while no VLAN is in use, because the database takes empty trunks for all VLANs; no
+// other port of the bridge is in it.
 const untagged = 0
 
-// wantedTrunks are the VLANs that the uplinks are to carry: those of networks, those
-// that groups of endpoints here have in the fabric, those that ports are in still; and
-// for the router, what has no tag. The caller holds mu.
+// wantedTrunks are the VLANs that the uplinks should carry: those of networks, of groups
+// with endpoints here (in the fabric), of ports that still exist, and untagged frames for
+// the router. The caller holds mu.
 func (d *Driver) wantedTrunks(v ovsdb.View) map[int64]bool {
 	out := map[int64]bool{}
 	for _, n := range d.compiler.Networks {
@@ -47,9 +47,8 @@ func (d *Driver) wantedTrunks(v ovsdb.View) map[int64]bool {
 	return out
 }
 
-// trunkOps are the operations that bring the uplink's trunks to what is wanted, none
-// when they are that. Before everything is declared they only add; also are VLANs
-// wanted besides.
+// trunkOps are the operations that set the uplink's trunks, none if they are right. Before
+// the initial sync they only add. also are additional VLANs.
 func (d *Driver) trunkOps(also ...uint16) (ops []ovsdb.Operation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +69,7 @@ func (d *Driver) trunkOps(also ...uint16) (ops []ovsdb.Operation) {
 	return ops
 }
 
-// trunkChange is what trunks are to be instead of have, or nil when they may stay.
+// trunkChange returns the new trunks, or nil when have may stay.
 func trunkChange(wanted map[int64]bool, have []int64, complete bool) ovsdb.Set {
 	missing := len(wanted)
 	next := trunkSet(wanted)
@@ -83,7 +82,7 @@ func trunkChange(wanted map[int64]bool, have []int64, complete bool) ovsdb.Set {
 		}
 	}
 	switch {
-	case !complete && (len(have) == 0 || missing == 0): // all of them, or enough
+	case !complete && (len(have) == 0 || missing == 0): // all VLANs, or enough
 		return nil
 	case missing == 0 && len(have) == len(next):
 		return nil
@@ -108,7 +107,7 @@ func trunkSet(tags map[int64]bool) ovsdb.Set {
 	return set
 }
 
-// keepTrunks brings the uplink's trunks to what is wanted.
+// keepTrunks updates the uplink's trunks.
 func (d *Driver) keepTrunks(ctx context.Context) error {
 	ops := d.trunkOps()
 	if len(ops) == 0 {

@@ -44,8 +44,8 @@ func TestTrunkChange(t *testing.T) {
 	}
 }
 
-// addUplinks makes links for uplinks, whose other ends have a p at the end of their
-// names, all of them up.
+// addUplinks creates links for uplinks, whose peers have the same name with a p appended,
+// and sets all of them up.
 func addUplinks(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -74,7 +74,7 @@ func vlanNetwork(tag uint16, id string) drivers.Network {
 }
 
 // The uplink carries the VLANs in use and no others: those of networks, those of groups
-// of endpoints here, without a tag what is the router's. A start takes none away.
+// with endpoints here, and untagged frames for the router. A start removes none.
 func TestInsideTrunks(t *testing.T) {
 	dir, ok := inside()
 	if !ok {

@@ -15,8 +15,8 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// ensureUplinks makes the VLAN bridge's uplink port exactly the configured interfaces,
-// or where these are taken over, the way to the bridge they are in.
+// ensureUplinks sets the members of the VLAN bridge's uplink port to the configured
+// interfaces, or if these are taken over, to the patch port to their bridge.
 func (d *Driver) ensureUplinks(ctx context.Context) error {
 	wanted := slices.Sorted(slices.Values(d.cfg.Uplinks))
 	taken, err := d.ensureTakeover(ctx, wanted)
@@ -34,8 +34,8 @@ func (d *Driver) ensureUplinks(ctx context.Context) error {
 	return d.ensureUplinkPort(ctx, VLANBridge, wanted)
 }
 
-// ensureUplinkPort makes the uplink port of a bridge exactly some interfaces: one stands
-// for itself, several form a bond. A port that fits is not touched but for its VLANs.
+// ensureUplinkPort sets the members of a bridge's uplink port: one interface is used
+// directly, several form a bond. A port that is right is left alone except for its VLANs.
 func (d *Driver) ensureUplinkPort(ctx context.Context, bridge string, wanted []string) error {
 	endpoint := uplinkEndpoints[bridge]
 	var have map[ovsdb.UUID][]string
@@ -90,7 +90,7 @@ func (d *Driver) uplinkPorts() (ports map[ovsdb.UUID][]string) {
 // uplinkPorts lists the uplink ports of the VLAN bridge, with their members sorted.
 func uplinkPorts(v ovsdb.View) map[ovsdb.UUID][]string { return portsOf(v, uplinkEndpoint) }
 
-// portsOf lists the ports with a mark of the kind endpointKey, with their members sorted.
+// portsOf lists the ports with an endpointKey, with their members sorted.
 func portsOf(v ovsdb.View, endpoint string) map[ovsdb.UUID][]string {
 	out := map[ovsdb.UUID][]string{}
 	v.Each("Port", func(id ovsdb.UUID, row ovsdb.Row) {
@@ -107,9 +107,9 @@ func portsOf(v ovsdb.View, endpoint string) map[ovsdb.UUID][]string {
 	return out
 }
 
-// uplinks lists the uplink interfaces that have an OpenFlow number. Those are down that
-// have no carrier, and those of a bond whose partner does not answer (IEEE 802.1AX) while
-// it does on others. Uplinks that are taken over are one, and down when all are.
+// uplinks lists the uplink interfaces that have an OpenFlow number. Down are those without
+// carrier, and members of a bond whose LACP partner (IEEE 802.1AX) answers on other members
+// only. Uplinks that are taken over count as one, which is down when all of them are.
 func uplinks(v ovsdb.View) []ofnet.Uplink {
 	found := map[string]ofnet.Uplink{}
 	silent, answered := map[string]bool{}, false
@@ -147,20 +147,21 @@ func byPort(uplinks []ofnet.Uplink) []ofnet.Uplink {
 	return uplinks
 }
 
-// uplinks lists those that the programs know, in the order of their ports. The caller holds mu.
+// uplinks lists those that the programs use, in the order of their ports. The caller holds
+// mu.
 func (d *Driver) uplinks() []ofnet.Uplink {
 	return byPort(slices.Collect(maps.Values(d.compiler.Uplinks)))
 }
 
-// recovered reports whether the way out is back: none of the uplinks was up, and now one
-// is. What lies beyond may have forgotten who is here.
+// recovered reports whether the first uplink has come up after all were down. Neighbors may
+// have forgotten our endpoints.
 func recovered(before, now []ofnet.Uplink) bool {
 	up := func(u ofnet.Uplink) bool { return !u.Down }
 	return len(before) > 0 && !slices.ContainsFunc(before, up) && slices.ContainsFunc(now, up)
 }
 
-// checkUplink refuses an interface whose loss would cut the host off: in the bridge it
-// can no longer carry the host's own addresses.
+// checkUplink refuses an interface whose loss would cut off the host: in the bridge it can
+// no longer carry the host's own addresses.
 func checkUplink(name string, cfg Config) error {
 	link, err := netlinksafe.LinkByName(name)
 	if err != nil {

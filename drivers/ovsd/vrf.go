@@ -10,11 +10,11 @@ import (
 	"github.com/contiv/netplugin/ovsdb"
 )
 
-// storedVRFs are the numbers of the tenants' VRFs as the database has them, in the VXLAN
-// bridge's external_ids: so the flows after a restart equal those before.
+// storedVRFs are the numbers of the tenants' VRFs as stored in the VXLAN bridge's
+// external_ids, so that flows are the same after a restart.
 type storedVRFs struct{ numbers map[string]uint16 }
 
-// unsaved reports whether there are others. Numbers are never taken back.
+// unsaved reports whether there are new numbers. Numbers are never taken back.
 func (v storedVRFs) unsaved(now map[string]uint16) bool { return len(now) > len(v.numbers) }
 
 func loadVRFs(v ovsdb.View) map[string]uint16 {
@@ -48,7 +48,7 @@ func (d *Driver) vrfNumbers() []uint16 {
 	return slices.Collect(maps.Values(d.compiler.VRFs))
 }
 
-// saveVRFs stores the numbers, also where a bridge that was recreated has lost them.
+// saveVRFs stores the numbers, also after a bridge that was recreated has lost them.
 func (d *Driver) saveVRFs(ctx context.Context) error {
 	d.mu.Lock()
 	numbers := maps.Clone(d.compiler.VRFs)

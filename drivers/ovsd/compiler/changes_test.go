@@ -11,7 +11,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// changes makes random changes to a compiler's inputs, out of few ids, so that they meet.
+// changes makes random changes to a compiler's inputs, with so few ids that they collide.
 type changes struct {
 	*rand.Rand
 	c *Compiler
@@ -64,7 +64,7 @@ func (r changes) endpoint() drivers.Endpoint {
 func (r changes) endpointID() string { return fmt.Sprint("ep", r.IntN(6)) }
 
 func (r changes) service() drivers.Service {
-	which := r.IntN(2) // services with the same address would fight for the frontend's number
+	which := r.IntN(2) // two services with the same address would compete for the frontend's number
 	s := drivers.Service{
 		ID: []string{"web", "db"}[which], Tenant: pick(r, "", "", "default", "blue"), OnlyLocal: r.IntN(3) == 0,
 		VIPs: []netip.Addr{netip.AddrFrom4([4]byte{10, 96, byte(which), byte(r.IntN(3))})},
@@ -117,7 +117,7 @@ func (r changes) uplinks() map[string]ofnet.Uplink {
 	return out
 }
 
-// seldom are changes of what everything follows from.
+// seldom changes inputs on which everything depends.
 func (r changes) seldom() {
 	switch r.IntN(7) {
 	case 0:
@@ -173,7 +173,7 @@ func (r changes) delete() {
 	r.c.Delete(o.Key().Kind, o.Key().ID)
 }
 
-// objects lists what is declared and can be taken back.
+// objects lists what is declared and can be deleted.
 func (r changes) objects() (all []drivers.Object) {
 	in := r.c.Inputs
 	for _, o := range in.Networks {
@@ -200,7 +200,7 @@ func (r changes) objects() (all []drivers.Object) {
 	return all
 }
 
-// relist declares all objects again, as after the store was away.
+// relist declares all objects again, as after the store was unreachable.
 func (r changes) relist() {
 	all := append(r.objects(), r.c.Global)
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })

@@ -15,7 +15,7 @@ type Compiler struct {
 	cfg        Config
 	dependents [numKinds][]dependency // by what they depend on
 
-	// What has to be computed: a pass goes through the kinds in their order.
+	// What has to be computed. A pass goes through the kinds in order.
 	dirty   [numKinds]map[string]struct{}
 	markers [numKinds]func(key string) // add to dirty
 	at      Kind
@@ -48,19 +48,19 @@ type Compiler struct {
 	services    map[realisedService]ofnet.Service // with the last flows that were wanted
 }
 
-// Output is what one owner wants in each bridge from now on, or the key of a kind of those
-// who are told.
+// Output is an owner's new programs for each bridge, or the key of a kind of observer to
+// notify.
 type Output struct {
 	Kind Kind
 	Key  string
 
-	Owner string // of the programs; empty for those who are told
+	Owner string // of the programs; empty for observers
 	Programs
-	// Before and Now are a service of which connections have to be forgotten.
+	// The service before and after, if connections have to be removed from tracking.
 	Before, Now *ofnet.Service
 }
 
-// Programs are those of one owner. An empty one is none.
+// Programs are those of one owner. An empty program means that the owner has none.
 type Programs struct{ VLAN, VXLAN ofnet.Program }
 
 // In returns the program for a bridge.
@@ -71,7 +71,7 @@ func (p *Programs) In(e ofnet.Encap) *ofnet.Program {
 	return &p.VXLAN
 }
 
-// New makes a compiler of the inputs that there are; everything has to be computed.
+// New makes a compiler with initial inputs; everything has to be computed.
 func New(cfg Config, in Inputs) *Compiler { return newCompiler(cfg, in, dependencies) }
 
 func newCompiler(cfg Config, in Inputs, table []dependency) *Compiler {
@@ -146,7 +146,7 @@ func Compile(cfg Config, in Inputs) map[ofnet.Encap]map[string]ofnet.Program {
 	return all
 }
 
-// changed marks what follows from a row.
+// changed marks what depends on a row.
 func (c *Compiler) changed(k Kind, key string) {
 	for _, d := range c.dependents[k] {
 		d.keys(c, key, c.markers[d.to])
@@ -158,8 +158,8 @@ func (c *Compiler) Dirty() bool {
 	return len(c.queue) > 0 || slices.ContainsFunc(c.dirty[:], func(m map[string]struct{}) bool { return len(m) > 0 })
 }
 
-// Step computes up to n rows of a pass, and reports whether the pass is over: then all
-// that was marked before it began has been computed.
+// Step computes up to n rows of a pass. When done is true, everything marked before the
+// pass began has been computed.
 func (c *Compiler) Step(n int) (out []Output, done bool) {
 	for ; n > 0; n-- {
 		if len(c.queue) > 0 && c.at == TenantFlows && c.dirtyBefore(TenantFlows) {
@@ -201,9 +201,9 @@ func (c *Compiler) dirtyBefore(k Kind) bool {
 	return slices.ContainsFunc(c.dirty[:k], func(m map[string]struct{}) bool { return len(m) > 0 })
 }
 
-// startOver goes back to the first kind. Flows of tenants have connections judged again, by
-// the rules that there are then: what has changed since the pass began must not be missed,
-// as nothing would have them judged once more.
+// startOver goes back to the first kind. New flows of a tenant have its connections
+// re-evaluated against the rules of that moment, and this happens only once: changes made
+// since the pass began must be in these rules.
 func (c *Compiler) startOver() {
 	for _, key := range c.queue {
 		c.markers[c.at](key)
@@ -211,7 +211,7 @@ func (c *Compiler) startOver() {
 	c.queue, c.at = nil, 0
 }
 
-// compute computes one row. A fact that has changed marks what follows from it.
+// compute computes one row. A fact that has changed marks what depends on it.
 func (c *Compiler) compute(k Kind, key string, out []Output) []Output {
 	if fact := facts[k]; fact != nil {
 		for _, other := range fact(c, key) {
@@ -247,7 +247,7 @@ func (c *Compiler) in(e ofnet.Encap, compile func(*ofnet.Pipeline) ofnet.Program
 	return out
 }
 
-// Pipeline returns the pipeline of a bridge, or why there is none; nil and nil while the
+// Pipeline returns the pipeline of a bridge, or why it has none; nil and nil while the
 // settings are unknown.
 func (c *Compiler) Pipeline(e ofnet.Encap) (*ofnet.Pipeline, error) {
 	return c.pipelines[e], c.modeErrs[e]

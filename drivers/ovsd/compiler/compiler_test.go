@@ -13,7 +13,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// text is what all owners want, a line each flow, group and meter.
+// text returns what all owners want: one line per flow, group and meter.
 func text(all map[ofnet.Encap]map[string]ofnet.Program) []string {
 	var lines []string
 	for e, owners := range all {
@@ -33,7 +33,7 @@ func text(all map[ofnet.Encap]map[string]ofnet.Program) []string {
 	return lines
 }
 
-// bridges are what a compiler's outputs have come to.
+// bridges are the programs that a compiler's outputs add up to.
 type bridges map[ofnet.Encap]map[string]ofnet.Program
 
 func (b bridges) take(out []Output) {
@@ -48,8 +48,8 @@ func (b bridges) take(out []Output) {
 	}
 }
 
-// random makes changes, computes now and then, and returns what is different from a fresh
-// Compile of the inputs in the end.
+// random makes changes, computes now and then, and returns the differences from a fresh
+// Compile of the final inputs.
 func random(seed uint64, table []dependency, n int) string {
 	r := changes{rand.New(rand.NewPCG(seed, 27)), newCompiler(testConfig(), Inputs{}, table)}
 	b := bridges{ofnet.VLAN: {}, ofnet.VXLAN: {}}
@@ -95,8 +95,8 @@ func seeds(n uint64) uint64 {
 	return n
 }
 
-// Random changes in random order, one by one and in batches, with everything declared
-// again in between, come to the programs of a fresh compilation.
+// Random changes in random order, one by one and in batches, with everything declared again
+// in between, end with the programs of a fresh compilation.
 func TestIncrementalEqualsFresh(t *testing.T) {
 	for seed := range seeds(200) {
 		if diff := random(seed, dependencies, 150); diff != "" {
@@ -105,9 +105,8 @@ func TestIncrementalEqualsFresh(t *testing.T) {
 	}
 }
 
-// The test above finds every row of the table that is missing: so none is, and none is
-// there for nothing. Whom announcements, BGP, the host's plan and ports are told to is not
-// seen in programs.
+// The test above notices every missing row of the table; so each row is needed.
+// Notifications (announcements, BGP, host plan, ports) do not show in programs.
 func TestEveryDependencyIsNeeded(t *testing.T) {
 	for i, d := range dependencies {
 		if d.to >= Announcement {
@@ -124,7 +123,7 @@ func TestEveryDependencyIsNeeded(t *testing.T) {
 	}
 }
 
-// A dependency leads to a kind that is computed later, so that one pass is enough.
+// A dependency points to a kind that is computed later, so that one pass is enough.
 func TestDependenciesLeadOn(t *testing.T) {
 	for _, d := range dependencies {
 		if d.to <= d.from || d.to < Pipeline {
@@ -138,7 +137,7 @@ func TestDependenciesLeadOn(t *testing.T) {
 	}
 }
 
-// Nothing is kept of what is gone, but for the numbers of tenants.
+// Nothing is kept of deleted objects except the numbers of tenants.
 func TestNothingIsLeft(t *testing.T) {
 	r := changes{rand.New(rand.NewPCG(1, 27)), New(testConfig(), Inputs{})}
 	finish := func() {
@@ -173,9 +172,9 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestRulesComeBeforeGenerations: when the flows of a tenant are computed, which have
-// connections judged again, the flows of all rules and policies are those of the inputs,
-// also of inputs that have changed while a pass was under way.
+// TestRulesComeBeforeGenerations: when the flows of a tenant are computed, which cause
+// connections to be re-evaluated, the flows of all rules and policies are up to date, even
+// if inputs have changed during the pass.
 func TestRulesComeBeforeGenerations(t *testing.T) {
 	judging := func(all map[ofnet.Encap]map[string]ofnet.Program) []string {
 		return slices.DeleteFunc(text(all), func(line string) bool {

@@ -7,8 +7,8 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// facts compute what several programs follow from, and return the keys for which it has
-// changed. A fact that has not changed ends the matter.
+// facts compute intermediate results and return the keys whose result has changed. If none
+// has, nothing further is computed.
 var facts = [numKinds]func(c *Compiler, key string) []string{
 	Pipeline:       (*Compiler).newPipeline,
 	TenantSeen:     func(c *Compiler, t string) []string { return flip(c.seen, t, c.tenants[t] > 0) },
@@ -21,7 +21,7 @@ var facts = [numKinds]func(c *Compiler, key string) []string{
 	RuleSetBridges: (*Compiler).bridgesOfRuleSet,
 }
 
-// flip notes whether something holds, and returns its key if that is news.
+// flip records whether something holds, and returns its key if that has changed.
 func flip(m map[string]bool, key string, now bool) []string {
 	if m[key] == now {
 		return nil
@@ -40,7 +40,7 @@ func encapOf(key string) ofnet.Encap {
 	return ofnet.VXLAN
 }
 
-// newPipeline chooses the pipeline of a bridge.
+// newPipeline selects the pipeline of a bridge.
 func (c *Compiler) newPipeline(key string) []string {
 	e := encapOf(key)
 	bridge, ok := c.Bridges[key]
@@ -65,11 +65,11 @@ func (c *Compiler) newPipeline(key string) []string {
 	return []string{key}
 }
 
-// here reports whether an endpoint is of this host and has a port.
+// here reports whether an endpoint is on this host and has a port.
 func (c *Compiler) here(id string) bool { return c.Endpoints[id].Local && c.Ports[id].OpenFlow != 0 }
 
-// claimAddresses notes which addresses of an endpoint the host may mean, and returns the
-// endpoints for which it means others than before.
+// claimAddresses records the addresses of an endpoint, and returns the endpoints that own
+// other addresses than before because of it.
 func (c *Compiler) claimAddresses(id string) []string {
 	var now claimant
 	if e := c.Endpoints[id]; c.here(id) && !e.Network.Infra {
@@ -78,7 +78,7 @@ func (c *Compiler) claimAddresses(id string) []string {
 	return c.owners.put(id, now)
 }
 
-// locate notes where an endpoint is, and returns the networks that are flooded elsewhere.
+// locate records where an endpoint is, and returns the networks whose flood group changes.
 func (c *Compiler) locate(id string) []string {
 	e, known := c.Endpoints[id]
 	if !known || !c.reachable(id) {
@@ -93,8 +93,8 @@ func (c *Compiler) reachable(id string) bool {
 	return e.Local == (port != 0) && (e.Local || e.Network.Encap != ofnet.VXLAN || e.VTEP.IsValid())
 }
 
-// tagGroup notes the VLAN of an endpoint's group, and returns those that somebody is in
-// for the first time, or nobody any more.
+// tagGroup records the VLAN of an endpoint's group, and returns the VLANs that got their
+// first member or lost their last one.
 func (c *Compiler) tagGroup(id string) (changed []string) {
 	var tag uint16
 	if e := c.Endpoints[id]; c.here(id) && e.Network.Encap == ofnet.VLAN {
@@ -106,7 +106,7 @@ func (c *Compiler) tagGroup(id string) (changed []string) {
 	return changed
 }
 
-// subject notes the tenant under which an endpoint is subject to a policy here, and
+// subject records the tenant under which an endpoint is subject to a policy here, and
 // returns the tenants that have lost or gained one.
 func (c *Compiler) subject(id string) []string {
 	tenant := ""
@@ -116,12 +116,12 @@ func (c *Compiler) subject(id string) []string {
 	return c.subjects.put(id, tenant)
 }
 
-// encaps is a set of encapsulations, that of unknown endpoints among them.
+// encaps is a set of encapsulations. It may contain that of unknown endpoints.
 type encaps uint8
 
 func (s encaps) has(e ofnet.Encap) bool { return s&(1<<e) != 0 }
 
-// bridgesOfRuleSet notes in which bridges endpoints are subject to a rule set.
+// bridgesOfRuleSet records in which bridges endpoints are subject to a rule set.
 func (c *Compiler) bridgesOfRuleSet(set string) []string {
 	var now encaps
 	for id := range c.usersOf(set) {

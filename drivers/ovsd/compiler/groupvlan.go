@@ -3,7 +3,7 @@ package compiler
 // Where the fabric knows groups by VLANs (ACI), an endpoint's port is in the VLAN of its
 // group instead of its network's, and what comes in by that VLAN is of the network.
 
-// groupVLANs are the VLANs of groups with endpoints here: who is in them, and where.
+// groupVLANs are the VLANs of groups, with their endpoints on this host.
 type groupVLANs struct {
 	of      map[string]uint16              // by endpoint id
 	members map[uint16]map[string]struct{} // endpoint ids
@@ -13,8 +13,8 @@ func newGroupVLANs() groupVLANs {
 	return groupVLANs{of: map[string]uint16{}, members: map[uint16]map[string]struct{}{}}
 }
 
-// put notes the VLAN of an endpoint's group, 0 for none, and returns the VLANs whose first
-// member is another one, or none, because of that.
+// put records the VLAN of an endpoint's group, 0 for none, and returns the VLANs whose
+// first member has changed.
 func (g *groupVLANs) put(id string, tag uint16) (changed []uint16) {
 	old := g.of[id]
 	if old == tag {
@@ -45,7 +45,7 @@ func (g *groupVLANs) put(id string, tag uint16) (changed []uint16) {
 	return changed
 }
 
-// first is the member of a VLAN that comes first by its id.
+// first is the member of a VLAN with the lowest id.
 func (g *groupVLANs) first(tag uint16) (id string, ok bool) {
 	for m := range g.members[tag] {
 		if !ok || m < id {

@@ -10,7 +10,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// The endpoint ids under which the ports of the host itself are known.
+// Endpoint ids of the host's own ports.
 const (
 	HostEndpointVXLAN = "hostcontivh0"
 	HostEndpointVLAN  = "hostcontivhv0"
@@ -24,11 +24,11 @@ func HostEndpoint(e ofnet.Encap) string {
 	return HostEndpointVXLAN
 }
 
-// hostNumber is the host's in the private subnet, above all ports'.
+// hostNumber is the host's number in the private subnet, above those of all ports.
 const hostNumber = 0xfffe
 
-// passNumber is, in the private subnet, that of those for whom the host forwards and who
-// cannot be seen as who they are.
+// passNumber is the number in the private subnet of clients that the host forwards for and
+// whose own addresses cannot be used.
 const passNumber = 0xfffd
 
 // privatePrefix6 is the first 48 bits of the private subnet for IPv6: a unique local
@@ -64,12 +64,12 @@ func privateAddrs(private netip.Prefix, n int) (four, six netip.Addr) {
 	return netip.AddrFrom4(b), netip.AddrFrom16(a)
 }
 
-// snatPrefix6 and the host's IPv4 address among hosts are its IPv6 address among hosts,
-// where it has no other one: beside the private subnets, whose fourth group is that of
-// an IPv4 prefix (255.255 is none of).
+// snatPrefix6, followed by the host's IPv4 address, is its node SNAT address for IPv6 if it
+// has no other one. It is next to the private subnets: their fourth group is that of an
+// IPv4 prefix, which is never 255.255.
 var snatPrefix6 = [8]byte{0xfd, 'c', 'o', 'n', 't', 'i', 0xff, 0xff}
 
-// nodeSNAT are a host's addresses among hosts, by what it has.
+// nodeSNAT returns a host's node SNAT addresses, derived from the addresses it has.
 func nodeSNAT(own ...netip.Addr) (four, six netip.Addr) {
 	for _, a := range own {
 		switch a = a.Unmap(); {
@@ -88,19 +88,18 @@ func nodeSNAT(own ...netip.Addr) (four, six netip.Addr) {
 	return four, six
 }
 
-// withNodeSNAT completes how the host and containers reach each other with how they do
-// over tunnels.
+// withNodeSNAT adds what is needed to reach containers over tunnels.
 func (c *Compiler) withNodeSNAT(h ofnet.HostAccess) ofnet.HostAccess {
 	if c.Cluster != nil && c.cfg.VTEP.IsValid() && h.Addr4.IsValid() {
-		// Network policies mean a host by the address that the cluster knows it by.
+		// Network policies identify a host by the address that the cluster has for it.
 		h.NodeSNAT4, h.NodeSNAT6 = nodeSNAT(c.cfg.CtrlIP, c.cfg.VTEP)
 		h.Tunnel6 = c.cfg.VTEP.Unmap().Is6()
 	}
 	return h
 }
 
-// OwnsSubnets reports whether the host means a network by the addresses of its subnets:
-// tenants may have the same ones. Of those that overlap the first one owns them, in the
+// OwnsSubnets reports whether the host's own routes to these subnets mean this network:
+// tenants may use the same ones. Of networks that overlap, the first one owns them, in the
 // order of before.
 func (c *Compiler) OwnsSubnets(n drivers.Network) bool {
 	for _, o := range c.Networks {
@@ -122,13 +121,14 @@ func overlapping(a, b netip.Prefix) bool { return a.IsValid() && b.IsValid() && 
 type InfraPort struct {
 	Name     string
 	Endpoint drivers.Endpoint
-	Number   int // offset of the OpenFlow port to ask for, below InfraPorts
+	Number   int // offset of the requested OpenFlow port, below InfraPorts
 }
 
-// InfraPorts is how many OpenFlow ports there are for ports of infra networks.
+// InfraPorts is the number of OpenFlow ports reserved for infra networks.
 const InfraPorts = 200
 
-// InfraPorts lists them by name. Of two networks of one name the first tenant's gets it.
+// InfraPorts lists them by name. If two networks have the same name, that of the first
+// tenant gets the port.
 func (c *Compiler) InfraPorts() (out []InfraPort) {
 	taken := map[string]bool{"contivh0": true, "contivhv0": true}
 	for _, id := range c.infraIDs() {
@@ -146,7 +146,7 @@ func (c *Compiler) InfraPorts() (out []InfraPort) {
 
 func (c *Compiler) infraIDs() []string { return slices.Sorted(maps.Keys(c.infra)) }
 
-// InfraAddrs are the host's own addresses in infra networks, in order.
+// InfraAddrs are the host's own addresses in infra networks, sorted.
 func (c *Compiler) InfraAddrs() (addrs []netip.Addr) {
 	for _, p := range c.InfraPorts() {
 		addrs = append(addrs, AddrsOf(p.Endpoint)...)
@@ -155,7 +155,7 @@ func (c *Compiler) InfraAddrs() (addrs []netip.Addr) {
 	return slices.Compact(addrs)
 }
 
-// AddrsOf are the addresses that an endpoint has.
+// AddrsOf lists the addresses of an endpoint.
 func AddrsOf(e drivers.Endpoint) (addrs []netip.Addr) {
 	for _, a := range []netip.Addr{e.IPv4, e.IPv6} {
 		if a.IsValid() {

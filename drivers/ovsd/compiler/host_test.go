@@ -25,7 +25,7 @@ func TestNodeSNATAddresses(t *testing.T) {
 	}
 }
 
-// Of networks with the same addresses, that of the first tenant owns them.
+// Among networks with the same addresses, that of the first tenant owns them.
 func TestOwnsSubnets(t *testing.T) {
 	net := func(tenant, name, subnet string) drivers.Network {
 		return drivers.Network{

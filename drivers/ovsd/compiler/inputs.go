@@ -7,7 +7,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// Inputs are everything that programs follow from. Nil maps are empty.
+// Inputs are everything that programs depend on. Nil maps are empty.
 type Inputs struct {
 	// Declared.
 	Global           drivers.Global
@@ -23,29 +23,29 @@ type Inputs struct {
 	Synced           bool                              // the store has declared everything
 
 	// Observed.
-	Bridges map[string]BridgeState // by encapsulation; none before there are bridges
+	Bridges map[string]BridgeState // by encapsulation; empty until the bridges exist
 	Ports   map[string]PortNumber  // by endpoint id; also HostEndpointVXLAN and HostEndpointVLAN
 	Uplinks map[string]ofnet.Uplink
-	Tunnel  bool // the tunnel port has its number
+	Tunnel  bool // the tunnel port has its OpenFlow number
 
-	// VRFs are the numbers of tenants on this host, which are kept for ever: the compiler
+	// VRFs are the numbers of tenants on this host. They are kept forever; the compiler
 	// adds those that it needs.
 	VRFs map[string]uint16
 }
 
-// BridgeState is what programs follow from a bridge itself.
+// BridgeState is what programs depend on in a bridge.
 type BridgeState struct {
-	Round     uint16 // goes into cookies
+	Round     uint16 // part of cookies
 	NDByAgent bool   // the datapath cannot rewrite neighbour discovery
 }
 
-// PortNumber is a port as the switch and its own name number it.
+// PortNumber has the two numbers of a port: the switch's and the one in its name.
 type PortNumber struct {
 	OpenFlow uint32
 	Name     int // of the endpoint's private addresses; 0 for the host's own ports
 }
 
-// Config is what stays while the process does.
+// Config does not change while the process runs.
 type Config struct {
 	HostLabel        string
 	VTEP, CtrlIP     netip.Addr

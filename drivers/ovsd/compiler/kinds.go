@@ -1,7 +1,7 @@
 package compiler
 
-// Kind is a kind of row: something declared or observed, something derived from it, flows
-// that follow from it, or somebody who is told.
+// Kind is a kind of row: an input (declared or observed), a fact derived from inputs,
+// flows, or a notification of an observer.
 type Kind uint8
 
 // The kinds, in the order in which they are computed: none depends on a later one.
@@ -23,16 +23,17 @@ const (
 	Uplink
 	Tunnel
 
-	// Facts: what several programs follow from, and changes less often than its inputs.
+	// Facts: results that several programs depend on, and that change less often than
+	// inputs.
 	Pipeline       // by encapsulation
-	TenantSeen     // by tenant: whether there are networks of it
-	TenantRules    // by tenant: whether there are rules
-	Peer           // by tunnel address: whether there is such a host
-	AddressOwner   // by endpoint: whether the host means it by its addresses
+	TenantSeen     // by tenant: whether it has networks
+	TenantRules    // by tenant: whether it has rules
+	Peer           // by tunnel address: whether a host has it
+	AddressOwner   // by endpoint: whether it owns its addresses on this host
 	Location       // by endpoint: where its network is flooded to because of it
 	GroupTag       // by endpoint: the VLAN of its group
 	PolicySubject  // by endpoint: the tenant under which it is subject to a policy here
-	RuleSetBridges // by rule set: in which bridges endpoints are subject to it
+	RuleSetBridges // by rule set: the bridges in which endpoints are subject to it
 
 	// Programs.
 	FixedFlows
@@ -51,7 +52,7 @@ const (
 	HostPortFlows
 	UplinkFlows
 
-	// Those who are told that something they look at has changed.
+	// Observers, notified when something they use has changed.
 	Announcement // by endpoint
 	Neighbour    // by tunnel address
 	BGP
@@ -71,18 +72,18 @@ var kindNames = [numKinds]string{
 
 func (k Kind) String() string { return kindNames[k] }
 
-// dependency says that rows of one kind follow from those of another: which, keys tells.
+// dependency says that rows of one kind depend on rows of another; keys says which ones.
 type dependency struct {
 	from, to Kind
 	keys     relation
 }
 
-// relation calls mark for the keys that follow from a key. It is asked before and after a
-// row changes, and may look at any input.
+// relation calls mark for the keys that depend on a key. It runs before and after a row
+// changes, and may read any input.
 type relation func(c *Compiler, key string, mark func(string))
 
-// dependencies is what has to be recomputed after a change.
-// The package's documentation draws it.
+// dependencies is what has to be recomputed after a change. The package documentation has a
+// diagram of it.
 var dependencies = []dependency{
 	{Global, Pipeline, allOf(Pipeline)},
 	{Global, Announcement, localEndpoints},

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// locations counts, per network, the local ports and the other hosts that have endpoints
-// of it.
+// locations counts, per network, the local ports and the other hosts with endpoints in it.
 type locations struct {
 	endpoints map[string]location // by endpoint id
 	networks  map[string]map[location]int
 }
 
-// location is where one endpoint of a network is: a port of this host, or another host.
+// location is where one endpoint of a network is: on a port of this host, or on another
+// host.
 type location struct {
 	network string
 	port    uint32
@@ -23,8 +23,8 @@ func newLocations() locations {
 	return locations{endpoints: map[string]location{}, networks: map[string]map[location]int{}}
 }
 
-// put says where an endpoint is now, the zero location for nowhere, and returns the
-// networks whose frames for everybody go elsewhere than before.
+// put records where an endpoint is, the zero location for nowhere, and returns the networks
+// whose flood group changes.
 func (l *locations) put(endpoint string, now location) (changed []string) {
 	before, had := l.endpoints[endpoint]
 	if before == now {

@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What floods a network depends on where its endpoints are, not on how they got there,
-// and every change of it is announced.
+// The flood group of a network depends on where its endpoints are now, not on history, and
+// every change is reported.
 func TestFloodsFollowEndpoints(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		f, where := newLocations(), map[string]location{}
-		seen := map[string]string{} // what a network's flood was when last announced
+		seen := map[string]string{} // each network's flood group when it was last reported
 		text := func(network string, of func(string) ([]uint32, []netip.Addr)) string {
 			ports, vteps := of(network)
 			return fmt.Sprint(ports, vteps)

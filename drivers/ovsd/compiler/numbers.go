@@ -1,7 +1,7 @@
 package compiler
 
-// numbers gives things numbers that follow from what they are, unless another one has the
-// number. They are kept until they are freed.
+// numbers assigns numbers that are derived from their keys where possible, so that they are
+// stable. They are kept until they are freed.
 type numbers[K comparable] struct {
 	by    map[K]uint32
 	taken map[uint32]K
@@ -11,7 +11,8 @@ func newNumbers[K comparable]() numbers[K] {
 	return numbers[K]{by: map[K]uint32{}, taken: map[uint32]K{}}
 }
 
-// of returns the number of k: wish, or the next one that is free from lowest to highest.
+// of returns the number of k: the preferred one, or the next free one from lowest to
+// highest.
 func (n *numbers[K]) of(k K, wish, lowest, highest uint32) uint32 {
 	if have, ok := n.by[k]; ok {
 		return have
@@ -32,7 +33,7 @@ func (n *numbers[K]) free(k K) {
 	}
 }
 
-// LoadVRFs takes over the numbers of tenants as they were stored.
+// LoadVRFs loads the numbers of tenants that are stored.
 func (c *Compiler) LoadVRFs(numbers map[string]uint16) {
 	for tenant, n := range numbers {
 		if n > 0 && c.tenantOfVRF[n] == "" {
@@ -47,7 +48,7 @@ func (c *Compiler) TenantOfVRF(n uint16) (tenant string, ok bool) {
 	return tenant, ok
 }
 
-// vrf returns the tenant's number, giving it the lowest free one if it has none.
+// vrf returns the tenant's number. A tenant without one gets the lowest free number.
 func (c *Compiler) vrf(tenant string) uint16 {
 	if n, ok := c.VRFs[tenant]; ok {
 		return n

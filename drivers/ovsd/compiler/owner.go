@@ -10,10 +10,10 @@ import (
 // defaultTenant is the tenant that exists from the start.
 const defaultTenant = "default"
 
-// ownerTable knows, for each address of this host's containers, which of them owns it: the
-// one that the host means by it. Tenants may use the same addresses: the default tenant goes first,
-// then the first by name. The others have their private addresses. The driver's lock
-// guards it.
+// ownerTable knows which container owns each address on this host. Tenants may use the same
+// addresses: then the default tenant's container owns it, or else that of the first tenant
+// by name; the host reaches the others at their private addresses. Protected by the
+// driver's lock.
 type ownerTable struct {
 	claims map[netip.Addr]map[string]string // tenant by endpoint id
 	by     map[string]claimant              // by endpoint id
@@ -21,15 +21,15 @@ type ownerTable struct {
 
 type claimant struct {
 	tenant string
-	addrs  [2]netip.Addr // zero ones are none
+	addrs  [2]netip.Addr // zero: none
 }
 
 func newOwnerTable() ownerTable {
 	return ownerTable{claims: map[netip.Addr]map[string]string{}, by: map[string]claimant{}}
 }
 
-// put says which addresses an endpoint has here, the zero claimant for none, and
-// returns the endpoints that own an address, or own it no more, because of it.
+// put sets the addresses of an endpoint here, the zero claimant for none, and returns the
+// endpoints that own more or fewer addresses because of it.
 func (t ownerTable) put(id string, now claimant) (changed []string) {
 	before := t.by[id]
 	if before == now {
@@ -100,8 +100,7 @@ func before(tenant1, id1, tenant2, id2 string) bool {
 
 func (t ownerTable) is(id string, a netip.Addr) bool { return a.IsValid() && t.winner(a) == id }
 
-// AddressOwners lists, for each address of this host's containers, the endpoint that the
-// host means by it.
+// AddressOwners returns the owner of each address of this host's containers.
 func (c *Compiler) AddressOwners() map[netip.Addr]string { return c.owners.winners() }
 
 // IsPeer reports whether a tunnel address is another host's.

@@ -58,7 +58,7 @@ func TestAddressOwners(t *testing.T) {
 	}
 }
 
-// The order of events does not matter, and whoever is no longer meant is told.
+// The order of events does not matter, and endpoints that lose an address are reported.
 func TestOwnersInAnyOrder(t *testing.T) {
 	tenants := []string{"default", "blue", "red"}
 	rapid.Check(t, func(t *rapid.T) {

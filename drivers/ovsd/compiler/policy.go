@@ -8,7 +8,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// countRule adds a rule to its tenant's, or takes it out.
+// countRule adds a rule to its tenant's rules (by is 1), or removes it (-1).
 func (c *Compiler) countRule(r drivers.Rule, by int) {
 	set := c.rules[r.Tenant]
 	if set == nil {
@@ -33,9 +33,9 @@ func (c *Compiler) compileRule(id string) Programs {
 	return c.everywhere(func(_ ofnet.Encap, p *ofnet.Pipeline) ofnet.Program { return p.Program(r.Rule) })
 }
 
-// compileTenant holds a tenant's connections to its rules and the policies of its
-// endpoints, or to none when there are none. Before everything has been declared a part of
-// the rules would be judged by, so what the predecessor has set up stays.
+// compileTenant makes a tenant's connections subject to its rules and its endpoints'
+// policies, if there are any. Until the initial sync the installed flows stay: connections
+// would be evaluated against part of the rules.
 func (c *Compiler) compileTenant(tenant string) Programs {
 	rules := c.rules[tenant]
 	if !c.Synced || rules == nil && len(c.subjects.tenants[tenant]) == 0 {
@@ -48,7 +48,7 @@ func (c *Compiler) compileTenant(tenant string) Programs {
 	})
 }
 
-// policySum sums up the policies of a tenant's endpoints and what they refer to.
+// policySum returns a hash of the policies of a tenant's endpoints and what they refer to.
 func (c *Compiler) policySum(tenant string) (sum uint64) {
 	seen := map[string]bool{"": true}
 	for id := range c.subjects.tenants[tenant] {
@@ -68,7 +68,7 @@ func (c *Compiler) policySum(tenant string) (sum uint64) {
 	return sum
 }
 
-// fingerprint is a number for what a set allows, 0 for one that is not declared.
+// fingerprint is a hash of what a rule set allows, 0 for one that is not declared.
 func (c *Compiler) fingerprint(set string) uint64 {
 	s, declared := c.RuleSets[set]
 	if !declared {
@@ -82,7 +82,7 @@ func (c *Compiler) fingerprint(set string) uint64 {
 	return n
 }
 
-// compileRuleSet puts a set into the bridges of the endpoints that are subject to it.
+// compileRuleSet installs a rule set in the bridges with endpoints subject to it.
 func (c *Compiler) compileRuleSet(id string) Programs {
 	set, declared := c.RuleSets[id]
 	bridges := c.setBridges[id]
@@ -100,7 +100,7 @@ func (c *Compiler) compileRuleSet(id string) Programs {
 	})
 }
 
-// setNumber follows from a set's name, unless another one has it.
+// setNumber is derived from a set's name, unless that number is taken.
 func (c *Compiler) setNumber(set string) uint32 {
 	if set == "" {
 		return 0
@@ -125,7 +125,7 @@ func (c *Compiler) isSubject(id string) bool {
 	return declared && c.cfg.EndpointPolicies && c.here(id)
 }
 
-// compileOwnNode lets endpoints with policies and this host talk.
+// compileOwnNode allows traffic between endpoints with policies and this host.
 func (c *Compiler) compileOwnNode(string) Programs {
 	if !c.cfg.EndpointPolicies {
 		return Programs{}
@@ -159,8 +159,8 @@ func newSubjects() subjects {
 	return subjects{tenants: map[string]map[string]struct{}{}, of: map[string]string{}}
 }
 
-// put puts an endpoint under a tenant, or under none, and returns the tenants that have
-// lost or gained it.
+// put assigns an endpoint to a tenant, or to none, and returns the tenants that have lost
+// or gained it.
 func (s *subjects) put(id, tenant string) (changed []string) {
 	old := s.of[id]
 	if old == tenant {

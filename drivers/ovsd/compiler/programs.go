@@ -9,8 +9,8 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// programs compile the programs of an owner from the inputs and facts. They are pure, but
-// for numbers that are given once and kept.
+// programs compile the programs of an owner from inputs and facts. They are pure except for
+// numbers, which are assigned once and kept.
 var programs = [numKinds]struct {
 	owner   string // before the key
 	compile func(c *Compiler, key string) Programs
@@ -43,7 +43,7 @@ func (c *Compiler) compilePeer(key string) Programs {
 	return c.in(ofnet.VXLAN, func(p *ofnet.Pipeline) ofnet.Program { return p.Program(ofnet.Peer{VTEP: addr}) })
 }
 
-// compileReach keeps containers from the control plane.
+// compileReach blocks containers' access to the control plane.
 func (c *Compiler) compileReach(string) Programs {
 	reach := ofnet.ControlPlane{Addrs: c.HostAddrs(), Ports: c.ClosedPorts(), Tunnels: c.cfg.TunnelPorts}
 	return c.everywhere(func(_ ofnet.Encap, p *ofnet.Pipeline) ofnet.Program { return p.Program(reach) })
@@ -66,7 +66,7 @@ func (c *Compiler) compileNetwork(id string) Programs {
 	})
 }
 
-// network is a network as the pipeline sees it, whoever owns its addresses.
+// network converts a network for the pipeline and decides whether it owns its addresses.
 func (c *Compiler) network(n drivers.Network) ofnet.Network {
 	out := n.Network
 	out.VRF = c.vrf(n.Tenant)
@@ -84,7 +84,7 @@ func (c *Compiler) compileFlood(id string) Programs {
 	})
 }
 
-// compileGroupVLAN leads from the VLAN of a group to the network of its endpoints here.
+// compileGroupVLAN maps the VLAN of a group to the network of its endpoints here.
 func (c *Compiler) compileGroupVLAN(key string) Programs {
 	tag, err := strconv.ParseUint(key, 10, 16)
 	id, ok := c.groupTags.first(uint16(tag))
@@ -99,12 +99,13 @@ func (c *Compiler) compileGroupVLAN(key string) Programs {
 func (c *Compiler) compileEndpoint(id string) Programs {
 	e, known := c.Endpoints[id]
 	if !known || !c.reachable(id) {
-		return Programs{} // nowhere to send its packets yet
+		return Programs{} // its packets cannot be delivered yet
 	}
 	return c.in(e.Network.Encap, func(p *ofnet.Pipeline) ofnet.Program { return p.Program(c.endpoint(e)) })
 }
 
-// endpoint is an endpoint as the pipeline sees it, with what the host knows it by.
+// endpoint converts an endpoint for the pipeline and adds the addresses the host uses for
+// it.
 func (c *Compiler) endpoint(e drivers.Endpoint) ofnet.Endpoint {
 	port := c.Ports[e.ID]
 	out := ofnet.Endpoint{
@@ -126,7 +127,7 @@ func (c *Compiler) compileUplink(name string) Programs {
 	return c.in(ofnet.VLAN, func(p *ofnet.Pipeline) ofnet.Program { return p.Program(u) })
 }
 
-// compileHostPort leads to and from the host's own port.
+// compileHostPort compiles the flows to and from the host's own port.
 func (c *Compiler) compileHostPort(string) Programs {
 	return c.everywhere(func(e ofnet.Encap, p *ofnet.Pipeline) ofnet.Program {
 		port := c.Ports[HostEndpoint(e)].OpenFlow

@@ -7,10 +7,10 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// same: rows of the same key.
+// same: rows with the same key.
 func same(_ *Compiler, key string, mark func(string)) { mark(key) }
 
-// one: the only row there is of a kind.
+// one: the single row of a kind.
 func one(_ *Compiler, _ string, mark func(string)) { mark("") }
 
 // allOf: all rows of a kind.
@@ -18,8 +18,8 @@ func allOf(k Kind) relation {
 	return func(c *Compiler, _ string, mark func(string)) { c.keys(k, mark) }
 }
 
-// keys calls yield for all keys that a kind may have rows of. Where these follow from a
-// fact, its keys count, not those of its inputs: what is news to the fact is marked by it.
+// keys yields all keys for which a kind may have rows. For kinds that depend on a fact
+// these are the keys of the fact, not of its inputs: new keys are marked by the fact.
 func (c *Compiler) keys(k Kind, yield func(string)) {
 	switch k {
 	case Pipeline:
@@ -68,8 +68,7 @@ func tenantOfNetwork(c *Compiler, key string, mark func(string)) {
 	}
 }
 
-// overlappingNetworks: those that the host may mean instead of a network, by the same
-// addresses.
+// overlappingNetworks: those that may own the addresses of the network instead of it.
 func overlappingNetworks(c *Compiler, key string, mark func(string)) {
 	n := c.Networks[key]
 	if c.Cluster == nil {
@@ -103,7 +102,7 @@ func ifInfra(c *Compiler, key string, mark func(string)) {
 	}
 }
 
-// sameIfLocal: rows of the same key, which only endpoints of this host have.
+// sameIfLocal: rows with the same key, for endpoints of this host only.
 func sameIfLocal(c *Compiler, key string, mark func(string)) {
 	if c.Endpoints[key].Local {
 		mark(key)
@@ -128,7 +127,7 @@ func tenantOfRule(c *Compiler, key string, mark func(string)) {
 	}
 }
 
-// tenantOfSubject: the one that an endpoint counts for, as of the last pass.
+// tenantOfSubject: the tenant that an endpoint belonged to in the last pass.
 func tenantOfSubject(c *Compiler, key string, mark func(string)) {
 	if tenant := c.subjects.of[key]; tenant != "" {
 		mark(tenant)

@@ -8,10 +8,10 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// The methods here replace a row of the inputs and mark what follows from it. The same
+// These methods replace a row of the inputs and mark what depends on it. Setting the same
 // value again changes nothing.
 
-// Apply declares an object. Objects that no program follows from are not for the compiler.
+// Apply declares an object. Kinds that no program depends on are ignored.
 func (c *Compiler) Apply(o drivers.Object) {
 	switch o := o.(type) {
 	case drivers.Global:
@@ -35,7 +35,7 @@ func (c *Compiler) Apply(o drivers.Object) {
 	}
 }
 
-// Delete takes a declaration back. The settings that there is one of stay.
+// Delete deletes an object. Objects of which there is only one stay.
 func (c *Compiler) Delete(k drivers.Kind, id string) {
 	switch k {
 	case drivers.KindNetwork:
@@ -55,15 +55,15 @@ func (c *Compiler) Delete(k drivers.Kind, id string) {
 	}
 }
 
-// SetSynced says that the store has declared everything.
+// SetSynced says that the store has completed its initial sync.
 func (c *Compiler) SetSynced() { setOne(c, Synced, &c.Synced, true, equal) }
 
-// SetControlPorts replaces the ports of the control plane besides the configured ones.
+// SetControlPorts replaces the ports of the control plane other than the configured ones.
 func (c *Compiler) SetControlPorts(ports []ofnet.PortRange) {
 	setOne(c, ControlPorts, &c.ControlPorts, ports, slices.Equal)
 }
 
-// SetBridge says that there is a bridge.
+// SetBridge says that a bridge exists.
 func (c *Compiler) SetBridge(e ofnet.Encap, b BridgeState) {
 	set(c, Bridge, c.Bridges, e.String(), b, equal)
 }
@@ -76,7 +76,7 @@ func (c *Compiler) SetUplinks(uplinks map[string]ofnet.Uplink) {
 	replace(c, Uplink, c.Uplinks, uplinks)
 }
 
-// SetTunnel says whether the tunnel port has its number.
+// SetTunnel says whether the tunnel port has its OpenFlow number.
 func (c *Compiler) SetTunnel(up bool) { setOne(c, Tunnel, &c.Tunnel, up, equal) }
 
 func equal[V comparable](a, b V) bool { return a == b }
@@ -124,7 +124,7 @@ func replace[V comparable](c *Compiler, k Kind, rows, now map[string]V) {
 	}
 }
 
-// index counts what facts are about: by is 1 for a row that comes, -1 for one that goes.
+// index updates the counts of inputs: by is 1 for a row that is added, -1 for one removed.
 func (c *Compiler) index(k Kind, row any, by int) {
 	switch row := row.(type) {
 	case drivers.Network:
@@ -150,7 +150,7 @@ func count(m map[string]int, key string, by int) {
 	}
 }
 
-// HostAddrs are the addresses of all hosts, in order.
+// HostAddrs are the addresses of all hosts, sorted.
 func (c *Compiler) HostAddrs() []netip.Addr {
 	var out []netip.Addr
 	for _, h := range c.Hosts {

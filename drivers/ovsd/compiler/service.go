@@ -14,14 +14,14 @@ type realisedService struct{ id, tenant string }
 
 func (r realisedService) owner() string { return "svc/" + r.id + "@" + r.tenant }
 
-// frontendID is what a frontend's number is for.
+// frontendID is the key of a frontend's number.
 type frontendID struct {
 	service realisedService
 	proto   uint8
 	addr    netip.AddrPort
 }
 
-// compileService compiles a service for each tenant that reaches it.
+// compileService compiles a service once for each tenant that can reach it.
 func (c *Compiler) compileService(id string) (out []Output) {
 	wanted := map[realisedService]bool{}
 	if s, ok := c.Services[id]; ok {
@@ -48,7 +48,7 @@ func (c *Compiler) clientsOf(s drivers.Service) []string {
 	return slices.Sorted(maps.Keys(c.seen))
 }
 
-// realise compiles what a service is now; one without frontends is taken out.
+// realise compiles the new state of a service; one without frontends is removed.
 func (c *Compiler) realise(r realisedService, now ofnet.Service) Output {
 	before := c.services[r]
 	if len(now.Frontends) > 0 {
@@ -71,8 +71,8 @@ func (c *Compiler) realise(r realisedService, now ofnet.Service) Output {
 	}
 }
 
-// service is a service as one tenant's containers see it: of providers, those that they
-// can reach.
+// service is a service as seen by one tenant's containers: with the providers they can
+// reach.
 func (c *Compiler) service(r realisedService, s drivers.Service) ofnet.Service {
 	out := ofnet.Service{ID: r.id, VRF: c.vrf(r.tenant), Affinity: s.Affinity}
 	for _, port := range s.Ports {
@@ -99,7 +99,7 @@ type Frontend struct {
 	Addr    netip.AddrPort
 }
 
-// Frontends lists those in the switches, by number.
+// Frontends lists the frontends in the switches, by number.
 func (c *Compiler) Frontends() map[uint32]Frontend {
 	out := map[uint32]Frontend{}
 	for r, s := range c.services {
@@ -110,7 +110,7 @@ func (c *Compiler) Frontends() map[uint32]Frontend {
 	return out
 }
 
-// ServicesOf is one service with the frontends of all services that a VRF has.
+// ServicesOf combines the frontends of all services of a VRF into one service.
 func (c *Compiler) ServicesOf(vrf uint16) ofnet.Service {
 	all := ofnet.Service{VRF: vrf}
 	for _, s := range c.services {

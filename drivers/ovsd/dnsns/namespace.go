@@ -1,4 +1,4 @@
-// Package dnsns keeps the network namespace in which containers' name queries by TCP are
+// Package dnsns manages the network namespace in which containers' name queries by TCP are
 // answered.
 package dnsns
 
@@ -22,17 +22,17 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// Namespace is a network namespace in which every address is local, but for those that
-// stand for containers: these are behind the link of their bridge.
+// Namespace is a network namespace in which every address is local, except those that stand
+// for containers: these are routed to the link of their bridge.
 //
-// It is mounted on a file, so that it outlives the agent: if its links went and came
-// with the agent, the switch would rebuild its ports, which costs others packets.
+// It is mounted on a file, so that it outlives the agent: if its links came and went with
+// the agent, the switch would rebuild its ports and lose packets of others.
 type Namespace struct {
 	ns       netns.NsHandle
-	Listener net.Listener // port 53 of all addresses
+	Listener net.Listener // port 53 at all addresses
 }
 
-// Open enters the namespace that is mounted on a file, or makes one.
+// Open enters the namespace mounted on a file, or creates it.
 func Open(path string) (*Namespace, error) {
 	r := &Namespace{ns: netns.None()}
 	done := make(chan error)
@@ -76,7 +76,7 @@ func Exists(path string) bool {
 	return unix.Statfs(path, &fs) == nil && fs.Type == unix.NSFS_MAGIC
 }
 
-// Remove removes the namespace, and its links with it, if there is one.
+// Remove removes the namespace and its links, if it exists.
 func Remove(path string) error {
 	if Exists(path) {
 		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
@@ -89,7 +89,7 @@ func Remove(path string) error {
 	return nil
 }
 
-// Has reports whether the namespace's link to a bridge is there, with the end of that name.
+// Has reports whether the namespace has its link to a bridge, with an end of that name.
 func (r *Namespace) Has(encap ofnet.Encap, ovsName string) bool {
 	outer, err := netlinksafe.LinkByName(ovsName)
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *Namespace) configure() error {
 	return err
 }
 
-// addLocalRoute adds a route to the table that is asked first.
+// addLocalRoute adds a route to the table that is looked up first.
 func addLocalRoute(link netlink.Link, to netip.Prefix, kind int) error {
 	if to.Addr().Is6() {
 		if _, err := os.Stat("/proc/sys/net/ipv6"); errors.Is(err, os.ErrNotExist) {
@@ -144,10 +144,10 @@ func addLocalRoute(link netlink.Link, to netip.Prefix, kind int) error {
 	return nil
 }
 
-// Join makes the link between the namespace and a bridge; its end here is named ovsName.
+// Join creates the link between the namespace and a bridge; its end here is named ovsName.
 func (r *Namespace) Join(encap ofnet.Encap, ovsName string, mtu int) error {
 	name := encap.String()
-	if err := r.inside(func() error { return veth.Remove(name) }); err != nil { // of a port that is gone
+	if err := r.inside(func() error { return veth.Remove(name) }); err != nil { // of a port that no longer exists
 		return err
 	}
 	if err := veth.Make(ovsName, fmt.Sprintf("/proc/self/fd/%d", int(r.ns)), name, mtu); err != nil {
@@ -158,11 +158,12 @@ func (r *Namespace) Join(encap ofnet.Encap, ovsName string, mtu int) error {
 		if err != nil {
 			return err
 		}
-		// Without ARP: the flows set the addresses of every frame that leaves.
+		// No ARP: flows set the addresses of every frame that leaves.
 		if err := errors.Join(netlink.LinkSetHardwareAddr(link, ofnet.DNSMAC[:]), netlink.LinkSetARPOff(link), netlink.LinkSetUp(link)); err != nil {
 			return err
 		}
-		// Replies take the way back; a filter of reverse paths would know no way, for want of an address.
+		// A reverse path filter would drop everything, as the sources have no routes in
+		// the main table.
 		if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+name+"/rp_filter", []byte("0"), 0o644); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -186,7 +187,7 @@ func (r *Namespace) inside(f func() error) error {
 	return <-done
 }
 
-// Close releases the namespace, which stays.
+// Close leaves the namespace, which stays.
 func (r *Namespace) Close() {
 	if r.Listener != nil {
 		r.Listener.Close()

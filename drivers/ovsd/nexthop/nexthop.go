@@ -1,6 +1,6 @@
-// Package nexthop knows what the kernel knows of the neighbours on a link. The kernel
-// resolves the next hops of routes: it must know the neighbours for the BGP speaker's own
-// sake, asks again when they fall silent, and hears when they move.
+// Package nexthop reads and watches the kernel's neighbor table. The kernel resolves the
+// next hops of routes: it needs the neighbors for the BGP speaker's own connections anyway,
+// verifies them when they fall silent, and notices when they move.
 package nexthop
 
 import (
@@ -18,7 +18,7 @@ import (
 // validNeighbour are the states in which a neighbour's address may be used (NUD_VALID).
 const validNeighbour = netlink.NUD_PERMANENT | netlink.NUD_NOARP | netlink.NUD_REACHABLE | netlink.NUD_PROBE | netlink.NUD_STALE | netlink.NUD_DELAY
 
-// MACs lists what a link's neighbours are known as.
+// MACs returns the MACs of a link's neighbors.
 func MACs(link int) (map[netip.Addr]ofnet.MAC, error) {
 	list, err := netx.ListSafely(func() ([]netlink.Neigh, error) { return netlink.NeighList(link, netlink.FAMILY_ALL) })
 	if err != nil {
@@ -34,18 +34,18 @@ func MACs(link int) (map[netip.Addr]ofnet.MAC, error) {
 	return macs, nil
 }
 
-// Solicit has the kernel resolve a neighbour, or verify one it has not heard of lately.
+// Solicit has the kernel resolve a neighbor, or verify one it has not heard from recently.
 func Solicit(link int, a netip.Addr) {
 	family := netlink.FAMILY_V4
 	if a.Is6() {
 		family = netlink.FAMILY_V6
 	}
-	// It fails only while the link is down or gone, and is asked for again.
+	// It fails only while the link is down or missing, and is repeated.
 	_ = netlink.NeighSet(&netlink.Neigh{LinkIndex: link, Family: family, IP: a.AsSlice(), Flags: netlink.NTF_USE})
 }
 
-// Watch tells when a link of that name, or what is known of its neighbours, may
-// have changed, until ctx ends.
+// Watch signals, until ctx ends, when a link of that name or its neighbors may have
+// changed.
 func Watch(ctx context.Context, name string) (<-chan struct{}, error) {
 	changed := make(chan struct{}, 1)
 	wake := func() {
@@ -54,7 +54,7 @@ func Watch(ctx context.Context, name string) (<-chan struct{}, error) {
 		default:
 		}
 	}
-	// An overrun loses events: then everything is looked at again.
+	// An overrun loses events: then everything is checked again.
 	options := func(error) { wake() }
 	links, neighbours := make(chan netlink.LinkUpdate, 64), make(chan netlink.NeighUpdate, 64)
 	if err := netlink.LinkSubscribeWithOptions(links, ctx.Done(), netlink.LinkSubscribeOptions{ErrorCallback: options}); err != nil {

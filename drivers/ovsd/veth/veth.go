@@ -1,4 +1,4 @@
-// Package veth makes the pairs of interfaces by which containers are attached.
+// Package veth makes the pairs of interfaces that connect containers.
 package veth
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Make creates the pair a container is attached with: the switch's end in this
-// namespace, up, and the container's end under name in the namespace of path netns, or
-// here when that is empty. The end is made where it is to be: moving an interface
-// between namespaces takes the kernel several RCU grace periods, some 15 ms.
+// Make creates the pair for a container: the switch's end in this namespace, up, and the
+// container's end under name in the namespace of path netns, or here if that is empty. The
+// end is created in its final namespace: moving an interface between namespaces takes the
+// kernel several RCU grace periods, some 15 ms.
 func Make(ovsName, netns, name string, mtu int) error {
 	host, err := ns.GetCurrentNS()
 	if err != nil {
@@ -35,8 +35,8 @@ func Make(ovsName, netns, name string, mtu int) error {
 			}
 			return fmt.Errorf("create the veth pair %s/%s: %w", ovsName, name, err)
 		}
-		// The userspace datapath reads frames as they leave the container, before any
-		// offload would have filled in the checksum; the kernel's does not mind.
+		// The userspace datapath reads frames before an offload has filled in the
+		// checksum; the kernel's datapath does not mind.
 		if err := txChecksumOff(name); err != nil {
 			_ = netlink.LinkDel(veth)
 			return fmt.Errorf("turn transmit checksum offload of %s off: %w", name, err)
@@ -65,9 +65,9 @@ func Make(ovsName, netns, name string, mtu int) error {
 	return nil
 }
 
-// muteHost keeps the host itself from talking to the container over the switch's end of
-// its pair: the userspace datapath gets copies of the frames, the host's stack sees them
-// too, and would answer ARP and neighbour discovery past all flows.
+// muteHost stops the host's own stack from talking to the container over the switch's end
+// of its pair: the userspace datapath works on copies of the frames, so the host's stack
+// sees them too and would answer ARP and neighbor discovery, bypassing all flows.
 func muteHost(end netlink.Link) error {
 	if err := netlink.LinkSetARPOff(end); err != nil {
 		return err
@@ -79,7 +79,7 @@ func muteHost(end netlink.Link) error {
 	return err
 }
 
-// Remove deletes a link of this namespace; one that is gone is no error.
+// Remove deletes a link of this namespace. A link that does not exist is not an error.
 func Remove(name string) error {
 	link, err := netlinksafe.LinkByName(name)
 	if err != nil {
