@@ -13,8 +13,8 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// agreement is an agent's view of a bridge that changes at random, by itself the
-// compiled state: programs by owner.
+// agreement is an agent's view of a bridge that changes at random, also by itself, and the
+// compiled programs by owner.
 type agreement struct {
 	t        *testing.T
 	sw       *ovstest.Switch
@@ -32,9 +32,9 @@ type agreement struct {
 	channel Channel // the one in use
 }
 
-// TestAgreement: after 1,000 random changes of objects, with restarts of the agent and
-// of the switch and broken channels in between, the bridge has what the objects compile
-// to: flows, groups and meters, no more and no less.
+// TestAgreement: after 1,000 random changes of objects, with restarts of the agent and the
+// switch and broken connections in between, the bridge has exactly what the objects compile
+// to: flows, groups and meters.
 func TestAgreement(t *testing.T) {
 	sw := ovstest.Start(t)
 	for i, set := range []Settings{
@@ -66,7 +66,7 @@ func TestAgreement(t *testing.T) {
 					sw.Restart(9)
 				case n%250 == 0:
 					a.check()
-				case n%10 == 0: // or most changes would be none to the bridge
+				case n%10 == 0: // or most changes would have no effect on the bridge
 					a.flush()
 				}
 			}
@@ -80,7 +80,7 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// begin starts an agent that declares all objects anew.
+// begin starts an agent that declares all objects again.
 func (a *agreement) begin() {
 	p := newPipeline(a.t, a.settings)
 	a.p, a.programs = p, map[string]Program{"fixed": p.Program(Base{})}
@@ -117,7 +117,7 @@ func (a *agreement) breakChannel() {
 	}
 }
 
-// change makes, changes or removes an object. Every third is removed.
+// change creates, changes or removes an object. Every third change removes one.
 func (a *agreement) change() {
 	owner, compile := a.object()
 	if a.rng.IntN(3) == 0 {
@@ -131,7 +131,7 @@ func (a *agreement) change() {
 	a.s.Set(owner, a.programs[owner])
 }
 
-// object is any object in any shape.
+// object is a random object with random values.
 func (a *agreement) object() (string, func(*Pipeline) Program) {
 	r, n := a.rng, a.nets[a.rng.IntN(len(a.nets))]
 	i := r.IntN(12)
@@ -182,7 +182,7 @@ func (a *agreement) vtep() netip.Addr {
 	return netip.AddrFrom4([4]byte{192, 168, 60, byte(1 + a.rng.IntN(5))})
 }
 
-// endpoint may take an address that another one has, as when a container moves.
+// endpoint may get an address that another endpoint has, as when a container moves.
 func (a *agreement) endpoint(n Network) Endpoint {
 	r, i := a.rng, a.rng.IntN(16)
 	e := Endpoint{
@@ -220,7 +220,7 @@ func (a *agreement) service(n Network, i int) Service {
 	return s
 }
 
-// flush waits until the bridge has everything.
+// flush waits until the bridge is up to date.
 func (a *agreement) flush() {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(a.t.Context(), 2*time.Minute)
@@ -230,8 +230,9 @@ func (a *agreement) flush() {
 	}
 }
 
-// check compares what the bridge reports with what the objects compile to. Of objects
-// that want the same key with different values, any may have it; it counts such keys.
+// check compares what the bridge reports with what the objects compile to. If several
+// objects want different values for a key, any of these is accepted; check counts such
+// keys.
 func (a *agreement) check() (contested uint64) {
 	a.t.Helper()
 	a.flush()

@@ -12,12 +12,11 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Announcement makes the packets by which an endpoint tells its segment where it is: a
-// gratuitous ARP request (RFC 5227 section 3) for its IPv4 address, and an unsolicited
-// neighbour advertisement (RFC 4861 section 7.2.6) for its IPv6 address. They leave as
-// if the endpoint had sent them from port, its OpenFlow port, by the bridge's own
-// switching, so that they get the VLAN of the port and take whichever member of a bond
-// is in use.
+// Announcement makes the packets that announce an endpoint to its segment: a gratuitous ARP
+// request (RFC 5227 section 3) for its IPv4 address, and an unsolicited neighbor
+// advertisement (RFC 4861 section 7.2.6) for its IPv6 address. They are sent as if the
+// endpoint had sent them from port, its OpenFlow port, through the bridge's normal
+// switching, so that they get the port's VLAN and use the active member of a bond.
 func Announcement(mac MAC, ipv4, ipv6 netip.Addr, port uint32) ([]of.Message, error) {
 	var frames [][]gopacket.SerializableLayer
 	from := net.HardwareAddr(mac[:])
@@ -57,7 +56,7 @@ func Announcement(mac MAC, ipv4, ipv6 netip.Addr, port uint32) ([]of.Message, er
 }
 
 // Inject has the bridge send packets, each a *of.PacketOut, and returns when it has. It
-// does not wait for a channel: without one the error's kind is Unavailable.
+// does not wait for a connection: without one the error's kind is Unavailable.
 func (s *Switch) Inject(ctx context.Context, packets []of.Message) error {
 	s.mu.Lock()
 	ch, synced := s.channel, s.synced

@@ -10,7 +10,7 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// TestAnnouncement decodes what an endpoint is announced by.
+// TestAnnouncement decodes the announcements of an endpoint.
 func TestAnnouncement(t *testing.T) {
 	mac := MAC{2, 2, 10, 1, 1, 1}
 	v4, v6 := netip.MustParseAddr("10.1.1.1"), netip.MustParseAddr("2001:db8::1")

@@ -7,18 +7,17 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// Flood is where a network's frames for everybody go: the ports of its endpoints on
-// this host, and the tunnel addresses of the other hosts that have some. It depends on
-// all endpoints of the network, so it is an object of its own.
+// Flood is where a network's broadcasts go: the ports of its endpoints on this host, and
+// the tunnel addresses of the other hosts with endpoints in it. It depends on all endpoints
+// of the network, so it is an object of its own.
 type Flood struct {
 	Network Network
 	Ports   []uint32
 	VTEPs   []netip.Addr
 }
 
-// macTable forwards inside a network by the MAC addresses of its endpoints, which are
-// all known: nothing is learned. What is addressed to everybody, or to an address
-// nobody has, is flooded.
+// macTable forwards inside a network by the MAC addresses of its endpoints. All of them are
+// known, so nothing is learned. Broadcasts, multicasts and unknown addresses are flooded.
 type macTable struct{}
 
 func (macTable) id() uint8       { return featureSwitch }
@@ -40,13 +39,13 @@ func (macTable) endpoint(p *Pipeline, e Endpoint) []row {
 	if e.Local() {
 		return []row{{tableMAC, prioNormal, m, e.QoS.received(e).Apply(of.NewActions().Output(e.Port))}}
 	}
-	// A frame from a tunnel never goes into one (split horizon): while hosts disagree
-	// about where an endpoint is, it would circle.
+	// A frame from a tunnel never goes into a tunnel (split horizon): it would loop
+	// while hosts disagree about where an endpoint is.
 	return []row{{tableMAC, prioNormal, m.With(regOrigin.is(originLocal)), p.tunnel(e)}}
 }
 
-// tunnel sends to the host of a remote endpoint. Endpoints of one network on one host
-// share one value.
+// tunnel sends to the host of a remote endpoint. Endpoints of one network on one host share
+// one value.
 func (p *Pipeline) tunnel(e Endpoint) of.Instructions {
 	key := tunnelKey{vtep: e.VTEP, vni: e.VNI}
 	do, ok := p.tunnels[key]
@@ -65,8 +64,11 @@ func toVTEP(a of.Actions, vtep netip.Addr) of.Actions {
 	return a.SetField(of.FieldTunDst.IsAddr(vtep))
 }
 
-// Flood groups are numbered VNI | scope | part: 24, 1 and 5 bits. A part holds so many
-// buckets that it fits a message of 64 KiB.
+// Flood groups are numbered VNI
+//
+// scope
+//
+// part: 24, 1 and 5 bits. A part has as many buckets as fit into a message of 64 KiB.
 const (
 	floodAll, floodLocal = 0, 1
 

@@ -2,9 +2,9 @@ package ofnet
 
 import of "github.com/contiv/netplugin/libopenflow"
 
-// classifier sets the network and VRF of a packet by its port, and drops all others: those
-// of a port without endpoint, and malformed frames.
-// With uplinks it also accepts frames from the physical network of the bridge.
+// classifier sets the network and VRF of a packet by its port. It drops malformed frames
+// and those from ports without endpoint. With uplinks it also accepts frames from the
+// physical network of the bridge.
 type classifier struct{ uplinks bool }
 
 func (classifier) id() uint8 { return featureClassify }
@@ -38,7 +38,7 @@ func (f classifier) base(p *Pipeline) []row {
 		// VXLAN networks have no tags; drop frames that containers tag.
 		rows = append(rows, row{tableClassify, prioDrop, of.NewMatch().VLANTagged(), drop})
 	}
-	if f.uplinks { // a VLAN that is no network's
+	if f.uplinks { // a VLAN without network
 		rows = append(rows, row{tableUplink, prioMiss, of.NewMatch(), p.gotoStage(stageForward)})
 	}
 	return rows
@@ -73,8 +73,8 @@ func (f classifier) network(p *Pipeline, n Network) []row {
 	return nil // see tunnels
 }
 
-// vlan maps a VLAN of the uplinks to a network: that of the network, or of one of
-// its groups.
+// vlan maps a VLAN of the uplinks to a network: the VLAN is that of the network, or of one
+// of its groups.
 func (f classifier) vlan(p *Pipeline, n Network, tag uint16) []row {
 	if !f.uplinks {
 		return nil

@@ -8,17 +8,17 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Reasons of drops that are not tables: what a meter does not let through.
+// Reasons of drops by meters; all other reasons are tables.
 const (
-	DropRate     = "rate"            // beyond the rate of the endpoint's group
-	DropQueries  = "dns-rate"        // beyond what a container may ask the name server
-	DropRefusals = "reject-rate"     // beyond what the agent answers on behalf of the unwanted
-	DropOpenings = "connection-rate" // beyond the connections that a container may begin
+	DropRate     = "rate"            // above the rate of the endpoint's group
+	DropQueries  = "dns-rate"        // above a container's rate of name queries
+	DropRefusals = "reject-rate"     // above the rate at which the agent rejects packets
+	DropOpenings = "connection-rate" // above a container's rate of new connections
 )
 
-// Drops counts the packets that the bridge has dropped since the flows that did it were
-// made, by reason: the name of the table where a packet ended, as Pipeline.Tables gives
-// them, or one of the above.
+// Drops counts the packets that the bridge has dropped since it got the flows that dropped
+// them, by reason: the name of the table where a packet ended, as in Pipeline.Tables, or
+// one of the above.
 func (s *Switch) Drops(ctx context.Context, tables []string) (map[string]uint64, error) {
 	drops := map[string]uint64{DropRate: 0, DropQueries: 0, DropRefusals: 0, DropOpenings: 0}
 	for _, object := range []string{"miss", "fixed"} {
@@ -55,8 +55,8 @@ func (s *Switch) Drops(ctx context.Context, tables []string) (map[string]uint64,
 	return drops, nil
 }
 
-// isLearned reports whether a table holds what the bridge learns. Packets are only
-// shown to it on their way: at its end nothing is dropped.
+// isLearned reports whether a table holds learned flows. Packets pass it and are not
+// dropped at its end.
 func (s *Switch) isLearned(table uint8) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,22 +7,22 @@ import (
 	"github.com/contiv/netplugin/utils/delta"
 )
 
-// desiredSet holds what owners want of one kind (flows, groups or meters), by key, beside
-// what the bridge has. Owners that want the same key share it: the first one's value
-// counts until it releases it. The Switch's lock guards it.
+// desiredSet holds what owners want of one kind (flows, groups or meters), by key, and what
+// the bridge has. Owners that want the same key share it: the value of the first one is
+// used until it releases the key. Protected by the Switch's lock.
 type desiredSet[K comparable, V any] struct {
 	diff    *delta.Map[K, V]
-	holders map[K]string     // whose value is the desired one
+	holders map[K]string     // owners whose values are the desired ones
 	rivals  map[K][]claim[V] // further owners that want the key; normally empty
-	refused map[K]error      // what the bridge does not accept, until tried again
+	refused map[K]error      // what the bridge has rejected, until it is retried
 
-	// hash, if set, makes the checksum of a desired value; digest is their sum, which does not
-	// depend on their order.
+	// hash, if set, returns the checksum of a desired value; digest is their sum, which
+	// does not depend on their order.
 	hash   func(K, V) uint64
 	digest uint64
 }
 
-// claim is the value an owner would give a key that another one holds.
+// claim is the value that an owner wants for a key that another one holds.
 type claim[V any] struct {
 	owner string
 	value V
@@ -34,7 +34,7 @@ func newDesiredSet[K comparable, V any](equal func(a, b V) bool) *desiredSet[K, 
 	}
 }
 
-// replace makes fresh what owner wants, instead of the keys in old.
+// replace replaces an owner's keys, which are in old, by fresh.
 func (w *desiredSet[K, V]) replace(owner string, old iter.Seq[K], fresh iter.Seq2[K, V]) {
 	keep := map[K]struct{}{}
 	for key, v := range fresh {
@@ -64,7 +64,7 @@ func (w *desiredSet[K, V]) claim(owner string, key K, v V) {
 	w.want(key, v)
 }
 
-// want makes v what is wanted of a key.
+// want sets the desired value of a key.
 func (w *desiredSet[K, V]) want(key K, v V) {
 	if w.hash != nil {
 		w.forget(key)
@@ -73,7 +73,7 @@ func (w *desiredSet[K, V]) want(key K, v V) {
 	w.diff.SetDesired(key, v)
 }
 
-// forget takes the desired value of a key out of the digest.
+// forget removes the desired value of a key from the digest.
 func (w *desiredSet[K, V]) forget(key K) {
 	if w.hash == nil {
 		return
@@ -83,7 +83,7 @@ func (w *desiredSet[K, V]) forget(key K) {
 	}
 }
 
-// release gives a key to the next owner that wants it, if there is one.
+// release passes a key on to the next owner that wants it, if there is one.
 func (w *desiredSet[K, V]) release(owner string, key K) {
 	rivals := slices.DeleteFunc(w.rivals[key], func(c claim[V]) bool { return c.owner == owner })
 	if w.holders[key] == owner {
@@ -105,8 +105,8 @@ func (w *desiredSet[K, V]) release(owner string, key K) {
 	}
 }
 
-// open yields the differences that are to be sent: those of the kind asked for, except
-// what the bridge has refused.
+// open yields the differences to send: either removals or the others, without what the
+// bridge has rejected.
 func (w *desiredSet[K, V]) open(removals bool) iter.Seq[delta.Change[K, V]] {
 	return func(yield func(delta.Change[K, V]) bool) {
 		for c := range w.diff.Pending() {
@@ -120,8 +120,8 @@ func (w *desiredSet[K, V]) open(removals bool) iter.Seq[delta.Change[K, V]] {
 	}
 }
 
-// settled reports whether the bridge has the key as wanted; the error is why it does
-// not accept it.
+// settled reports whether the bridge has the desired value of a key; the error is why the
+// bridge has rejected it.
 func (w *desiredSet[K, V]) settled(key K) (bool, error) {
 	if err := w.refused[key]; err != nil {
 		return false, err

@@ -12,13 +12,13 @@ import (
 // bridgeChannel is the real Channel: one OpenFlow connection.
 type bridgeChannel struct{ conn *ofctrl.Conn }
 
-// agentParts are the parts of pipelines that the agent plays.
+// agentParts are the parts of pipelines that run in the agent.
 type agentParts struct {
 	dns    func(*DNSQuery)
 	counts *packetIns
 }
 
-// packetIns counts the packets that flows have passed on to the agent, by kind.
+// packetIns counts the packets that flows have sent to the agent, by kind.
 type packetIns struct{ queries, solicitations, rejections, malformed atomic.Uint64 }
 
 func (a agentParts) dial(ctx context.Context, target string) (Channel, error) {
@@ -37,13 +37,14 @@ func (a agentParts) dial(ctx context.Context, target string) (Channel, error) {
 	return &bridgeChannel{conn}, nil
 }
 
-// packetSender is what answers go out by. A channel that has broken shows it otherwise.
+// packetSender sends replies. Its errors can be ignored: a broken connection is noticed
+// elsewhere.
 type packetSender interface {
 	PacketOut(*of.PacketOut) error
 	Resume(*of.PacketIn) error
 }
 
-// handle does what a flow has passed a packet on for.
+// handle does what a flow has sent a packet to the agent for.
 func (a agentParts) handle(conn packetSender, in *of.PacketIn) {
 	if string(in.Userdata) == dnsUserdata {
 		switch q, err := parseDNS(conn, in); {
@@ -93,7 +94,7 @@ func (c *bridgeChannel) DumpMeters(ctx context.Context) ([]of.Meter, error) {
 	return c.conn.DumpMeters(ctx)
 }
 
-// MeterStats is no part of Channel, because nothing depends on it.
+// MeterStats is not in Channel, because nothing depends on it.
 func (c *bridgeChannel) MeterStats(ctx context.Context) ([]of.MeterStats, error) {
 	return c.conn.DumpMeterStats(ctx)
 }
@@ -106,7 +107,7 @@ func (c *bridgeChannel) Send(ctx context.Context, mods []of.Message) error {
 	return judge(c.conn.Send(ctx, mods))
 }
 
-// judge tells a refusal from a broken channel.
+// judge distinguishes rejected changes from a broken connection.
 func judge(err error) error {
 	var refused *ofctrl.MessageError
 	if errors.As(err, &refused) {

@@ -7,28 +7,29 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// DNSSettings say how containers reach the name server of the agent.
+// DNSSettings configure how containers reach the agent's name server.
 type DNSSettings struct {
-	// Rate bounds the queries by UDP of a container, per second; beyond it they are
-	// dropped. 0: there is no name server.
+	// Rate limits a container's queries by UDP per second; queries above it are dropped.
+	// 0: there is no name server.
 	Rate uint32
-	// Port is the OpenFlow port behind which queries by TCP are answered; 0: they are not.
+	// Port is the OpenFlow port behind which queries by TCP are answered; 0: they are
+	// not.
 	Port uint32
 }
 
 // DNSMAC is the address behind DNSSettings.Port.
 var DNSMAC = MAC{0x02, 0x00, 0x00, 0x00, 0x00, 0x35}
 
-// DNSClients4 and DNSClients6 hold the addresses that stand for containers where TCP
-// queries are answered, so that tenants may have equal addresses: the benchmark range
+// DNSClients4 and DNSClients6 are the ranges of addresses that stand for containers where
+// TCP queries are answered, because tenants may use equal addresses: the benchmark range
 // (RFC 2544), which no network carries, and a random unique local prefix (RFC 4193).
 var (
 	DNSClients4 = netip.MustParsePrefix("198.18.0.0/15")
 	DNSClients6 = netip.MustParsePrefix("fd63:6f6e:7469:7600::/64")
 )
 
-// DNSClient4 is the address of DNSClients4 that stands for the container at a port, up
-// to 65535, of the bridge of encap.
+// DNSClient4 is the address in DNSClients4 for the container at a port, up to 65535, of the
+// bridge of encap.
 func DNSClient4(encap Encap, port uint32) netip.Addr {
 	a := DNSClients4.Addr().As4()
 	a[1] += byte(encap - VLAN)
@@ -36,7 +37,7 @@ func DNSClient4(encap Encap, port uint32) netip.Addr {
 	return netip.AddrFrom4(a)
 }
 
-// DNSClient6 is DNSClient4 in DNSClients6.
+// DNSClient6 is the same in DNSClients6.
 func DNSClient6(encap Encap, port uint32) netip.Addr {
 	a := DNSClients6.Addr().As16()
 	a[8] = byte(encap)
@@ -44,7 +45,7 @@ func DNSClient6(encap Encap, port uint32) netip.Addr {
 	return netip.AddrFrom16(a)
 }
 
-// DNSClient finds the container that an address stands for.
+// DNSClient returns the container that an address stands for.
 func DNSClient(a netip.Addr) (encap Encap, port uint32, ok bool) {
 	b := a.AsSlice()
 	switch {
@@ -56,8 +57,8 @@ func DNSClient(a netip.Addr) (encap Encap, port uint32, ok bool) {
 	return encap, port, port != 0
 }
 
-// Meters of queries. A switch may have as few as 65535 meters; those below are the limits
-// of endpoints. Ports that share one are 2048 apart.
+// Meters of queries. A switch may have as few as 65535 meters; those below are used for
+// endpoints' rates. Ports that share a meter are 2048 apart.
 const firstDNSMeter, dnsMeters = 0xf001, 2048
 
 func dnsMeter(port uint32) uint32 { return firstDNSMeter + port%dnsMeters }

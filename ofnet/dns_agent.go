@@ -10,13 +10,13 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// DNSQuery is a datagram that a container sends to port 53, on its way. It is called
-// by one of Answer and Pass at most; without either the container waits in vain.
+// DNSQuery is a container's datagram to port 53, paused on its way. Either Answer or Pass
+// must be called once; otherwise the container gets no reply.
 type DNSQuery struct {
 	Port    uint32 // OpenFlow port of the container
 	VRF     uint16
 	ToAgent bool   // for one of the agent's own addresses: no other server will answer it
-	Message []byte // the payload, not looked at
+	Message []byte // the payload, not parsed
 
 	conn packetSender
 	in   *of.PacketIn
@@ -26,10 +26,10 @@ type DNSQuery struct {
 	udp  *layers.UDP
 }
 
-// errNoQuery is the error of a packet that cannot be what the flows have sent.
+// errNoQuery is the error for a packet that our flows cannot have sent.
 var errNoQuery = errors.New("not a datagram for port 53")
 
-// parseDNS reads a packet that a flow of the dns feature has paused.
+// parseDNS parses a packet that a flow of the dns feature has paused.
 func parseDNS(conn packetSender, in *of.PacketIn) (*DNSQuery, error) {
 	q := &DNSQuery{Port: in.InPort(), conn: conn, in: in}
 	if v, ok := in.Match.Get(regVRF.field()); ok {
@@ -54,17 +54,17 @@ func parseDNS(conn packetSender, in *of.PacketIn) (*DNSQuery, error) {
 	return q, nil
 }
 
-// Pass lets the query go on to the server it is for.
+// Pass lets the query go on to the server it is addressed to.
 func (q *DNSQuery) Pass() { _ = q.conn.Resume(q.in) }
 
-// Answer sends the container a message, as from the server that it asked.
+// Answer sends the container a reply from the server that it asked.
 func (q *DNSQuery) Answer(message []byte) {
 	if data, err := q.turnAround(message); err == nil {
 		_ = q.conn.PacketOut(&of.PacketOut{InPort: of.PortController, Actions: of.NewActions().Output(q.Port), Data: data})
 	}
 }
 
-// turnAround makes the frame of an answer.
+// turnAround makes the frame of a reply.
 func (q *DNSQuery) turnAround(message []byte) ([]byte, error) {
 	const ttl = 64
 	eth := &layers.Ethernet{SrcMAC: q.eth.DstMAC, DstMAC: q.eth.SrcMAC}
@@ -83,7 +83,7 @@ func (q *DNSQuery) turnAround(message []byte) ([]byte, error) {
 	if err := udp.SetNetworkLayerForChecksum(pseudo); err != nil {
 		return nil, err
 	}
-	if eth.SrcMAC[0]&1 != 0 { // a query for everybody is answered by the router
+	if eth.SrcMAC[0]&1 != 0 { // the router answers broadcast queries
 		eth.SrcMAC = net.HardwareAddr(RouterMAC[:])
 	}
 	buf := gopacket.NewSerializeBuffer()

@@ -135,8 +135,8 @@ func TestDNSClients(t *testing.T) {
 	}
 }
 
-// On a real switch, in every mode, a query to whomever comes to the agent and is
-// answered, or goes on where it was to go.
+// On a real switch, in every mode, a query to any server arrives at the agent and is
+// answered, or continues to its destination.
 func TestDNSOnRealSwitch(t *testing.T) {
 	sw := ovstest.Start(t)
 	settings := func(encap Encap, routing bool) Settings {

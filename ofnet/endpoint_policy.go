@@ -56,8 +56,8 @@ func (endpointPolicies) base(p *Pipeline) []row {
 	}
 }
 
-// policy gives the rows that make an endpoint subject to its rule sets. The receiver is
-// known by its MAC address, which every mode has set by now, whatever its IP address is.
+// policy returns the rows that make an endpoint subject to its rule sets. The receiver is
+// matched by its MAC address, which every mode has set by now, whatever its IP address is.
 func (endpointPolicies) policy(p *Pipeline, g EndpointPolicy) []row {
 	e := g.Endpoint
 	if !e.Local() {
@@ -75,7 +75,7 @@ func (endpointPolicies) policy(p *Pipeline, g EndpointPolicy) []row {
 	rows = append(rows, p.hostCheck(of.NewMatch().With(regOutPort.is(e.Port)))...)
 	if g.Out != 0 {
 		rows = append(rows, row{tableEndpointPolicyOut, prioNormal, from, applyGoto(of.NewActions().SetField(regSet.is(g.Out)), p.to(tableAllowOut))})
-		if p.set.DNS.Rate != 0 { // the agent's name server is not asked past the set
+		if p.set.DNS.Rate != 0 { // queries to the agent's name server are subject to the set too
 			rows = append(rows, row{tableDNS, prioSpecific, from, goTo(p.to(tableService))})
 		}
 	}
@@ -85,8 +85,8 @@ func (endpointPolicies) policy(p *Pipeline, g EndpointPolicy) []row {
 	return rows
 }
 
-// ownNode gives the rows that let endpoints with policies and their own host talk: by an
-// endpoint that is the host's, and by the host's addresses.
+// ownNode returns the rows that allow traffic between endpoints with policies and their own
+// host, matched by the host's endpoints and by its addresses.
 func (endpointPolicies) ownNode(p *Pipeline, o OwnNode) []row {
 	var rows []row
 	for _, e := range o.Endpoints {
@@ -118,15 +118,15 @@ func (endpointPolicies) ruleSet(p *Pipeline, s PolicyRuleSet) []row {
 	return distinct(b.rows)
 }
 
-// allowRows collects the rows of a set.
+// allowRows collects the rows of a rule set.
 type allowRows struct {
 	set   PolicyRuleSet
 	mine  of.Match
 	table table
 	do    of.Instructions
 	rows  []row
-	// The conjunctions that a match is a clause of. Their numbers are the set's own,
-	// since each of their rows matches the set.
+	// The conjunctions of which a match is a clause. Their ids belong to the set, since
+	// each of their rows matches the set.
 	clauses map[of.Match]of.Actions
 	order   []of.Match
 }
@@ -197,7 +197,7 @@ func (b *allowRows) peers(a Allow, six bool) []of.Match {
 	return out
 }
 
-// peer matches the other end. Unlike a field match, it does so for /0.
+// peer matches the other end. Unlike a field match, it also works for /0.
 func (b *allowRows) peer(p netip.Prefix) of.Match {
 	switch {
 	case p.Bits() == 0:

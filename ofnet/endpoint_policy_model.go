@@ -10,39 +10,40 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// EndpointPolicy holds the connections of an endpoint of this host to what PolicyRuleSets say.
+// EndpointPolicy makes the connections of an endpoint of this host subject to
+// PolicyRuleSets.
 type EndpointPolicy struct {
 	Endpoint Endpoint // which is local
-	// In and Out are the numbers of the sets for connections to the endpoint, and for
-	// those that it opens; 0: everything is allowed.
+	// In and Out are the numbers of the rule sets for connections to the endpoint, and
+	// for those that it opens; 0: everything is allowed.
 	In, Out uint32
 }
 
-// PolicyRuleSet lists connections that are allowed; all others are denied. Endpoints that
-// are allowed the same share one.
+// PolicyRuleSet lists connections that are allowed; all others are denied. Endpoints with
+// the same rules share one set.
 type PolicyRuleSet struct {
 	ID     string
-	Number uint32 // at least LowestPolicyRuleSet; the same after a restart, or flows are renewed
-	Out    bool   // for connections that endpoints open; else for those to them
+	Number uint32 // at least LowestPolicyRuleSet; if it changes at a restart, flows are replaced
+	Out    bool   // for connections opened by endpoints; otherwise for those to them
 	Allows []Allow
 }
 
-// LowestPolicyRuleSet is the smallest number of an PolicyRuleSet.
+// LowestPolicyRuleSet is the smallest number of a PolicyRuleSet.
 const LowestPolicyRuleSet = 16
 
-// Allow allows connections with any of the peers at any of the ports of who is asked.
+// Allow allows connections with any of the peers to any of the ports.
 type Allow struct {
 	Peers []netip.Prefix // masked; empty: everybody
-	Ports []PortRange    // empty: everything, also what has no ports
+	Ports []PortRange    // empty: everything, also protocols without ports
 }
 
-// PortRange is a range of ports of a protocol; 0 to 65535 is all of the protocol.
+// PortRange is a range of ports of a protocol; 0 to 65535 is the whole protocol.
 type PortRange struct {
 	Proto     uint8 // TCP, UDP or SCTP
 	Low, High uint16
 }
 
-// maskedPort matches the ports that agree with value in the bits of mask.
+// maskedPort matches the ports that equal value in the bits of mask.
 type maskedPort struct{ value, mask uint16 }
 
 // narrow adds the ports to a match.
@@ -56,8 +57,8 @@ func (p maskedPort) narrow(m of.Match, f of.Field) of.Match {
 	return m.With(f.IsMasked(uint64(p.value), uint64(p.mask)))
 }
 
-// masked covers a range by at most 30 masked ports, none of them twice. Each is the
-// largest aligned block that begins where the one before ended.
+// masked splits a range into at most 30 masked ports without overlap. Each is the largest
+// aligned block that starts where the previous one ended.
 func (r PortRange) masked() []maskedPort {
 	var out []maskedPort
 	for at, end := uint32(r.Low), uint32(r.High)+1; at < end; {
@@ -68,12 +69,12 @@ func (r PortRange) masked() []maskedPort {
 	return out
 }
 
-// Equal reports whether two sets say the same in the same words.
+// Equal reports whether two rules are written identically.
 func (a Allow) Equal(b Allow) bool {
 	return slices.Equal(a.Peers, b.Peers) && slices.Equal(a.Ports, b.Ports)
 }
 
-// Fingerprint is a number for what a set allows, whatever the order.
+// Fingerprint is a hash of what a set allows, independent of order.
 func (s PolicyRuleSet) Fingerprint() (sum uint64) {
 	for _, a := range s.Allows {
 		sum += Fingerprint(fmt.Sprint(s.Out, a))
@@ -81,19 +82,19 @@ func (s PolicyRuleSet) Fingerprint() (sum uint64) {
 	return sum
 }
 
-// Fingerprint is a number for a text, such that sums of them hardly ever agree.
+// Fingerprint is a hash of a text, suitable for sums of hashes.
 func Fingerprint(text string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text))
-	// FNV's high bits hardly depend on the last bytes: spread them (splitmix64).
+	// The high bits of FNV hardly depend on the last bytes: mix them (splitmix64).
 	x := h.Sum64()
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-// GenerationWith is Generation where endpoint policies decide as well: extra sums up the
-// fingerprints of theirs. s may be nil, for no rules.
+// GenerationWith is Generation including endpoint policies: extra is the sum of their
+// fingerprints. s may be nil, for no rules.
 func (s *RuleSet) GenerationWith(extra uint64) uint32 {
 	if s != nil {
 		extra += s.sum

@@ -14,7 +14,7 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// A range is covered by masked ports exactly, by few of them.
+// A range is split into few masked ports that cover it exactly.
 func TestMaskedPorts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		low, high := rapid.Uint16().Draw(t, "low"), rapid.Uint16().Draw(t, "high")
@@ -40,7 +40,7 @@ func TestMaskedPorts(t *testing.T) {
 	})
 }
 
-// endpointPolicyBridges are modes with four endpoints here and four elsewhere.
+// endpointPolicyBridges are modes with four endpoints here and four on other hosts.
 func endpointPolicyBridges(t testing.TB) map[string]*policyBridge {
 	bridges := policyBridges(t)
 	bridges["vlrouter"] = &policyBridge{network: vlNet1, endpoints: bridges["vlan"].endpoints}
@@ -52,7 +52,7 @@ func endpointPolicyBridges(t testing.TB) map[string]*policyBridge {
 	return bridges
 }
 
-// allows is what a set means, written without regard to flows.
+// allows is the meaning of a set, written independently of flows.
 func (s PolicyRuleSet) allows(p probe) bool {
 	peer := p.src
 	if s.Out {
@@ -95,7 +95,7 @@ func randomPolicyRuleSet(rng *rand.Rand, number uint32, out bool) PolicyRuleSet 
 	return s
 }
 
-// guard makes guards of random sets those of the local endpoints, and returns them.
+// guard gives the local endpoints random sets, and returns them.
 func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string][2]*PolicyRuleSet {
 	t.Helper()
 	by := map[string][2]*PolicyRuleSet{}
@@ -122,7 +122,7 @@ func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string]
 	return by
 }
 
-// sctp turns a UDP probe into one of SCTP now and then.
+// sctp changes some UDP probes to SCTP.
 func sctp(rng *rand.Rand, p probe, packet string) (probe, string) {
 	if p.proto != of.ProtoUDP || rng.IntN(2) == 0 {
 		return p, packet
@@ -131,8 +131,8 @@ func sctp(rng *rand.Rand, p probe, packet string) (probe, string) {
 	return p, strings.ReplaceAll(packet, "udp", "sctp")
 }
 
-// The switch's verdict on new connections is that of the reference model at both ends,
-// whatever the rules of the VRF say, in every mode and for every protocol.
+// The switch decides on new connections as the reference model does at both ends, with and
+// without rules of the VRF, in every mode and for every protocol.
 func TestEndpointPoliciesAgreeWithReferenceModel(t *testing.T) {
 	sw := ovstest.Start(t)
 	for mode, b := range endpointPolicyBridges(t) {
@@ -193,8 +193,8 @@ func (b *policyBridge) packetIn(rng *rand.Rand, mode string) (probe, string) {
 	return p, strings.Replace(text, "dl_dst="+b.byID(p.to).MAC.String(), "dl_dst="+router.String(), 1)
 }
 
-// A connection that is allowed goes on in both directions, however one-sided the sets
-// are; one that is allowed no more ends; those of others are not even looked up.
+// An allowed connection passes in both directions, even if a set allows only one; a
+// connection that is no longer allowed ends; connections of others are not even tracked.
 func TestEndpointPoliciesAndConnections(t *testing.T) {
 	sw := ovstest.Start(t)
 	for _, mode := range []string{"vrouter", "vxlan"} {
@@ -241,8 +241,8 @@ func TestEndpointPoliciesAndConnections(t *testing.T) {
 	}
 }
 
-// The host and its containers are not kept apart, nor does the agent's name server
-// answer who may not ask.
+// The host and its containers can always talk, and the agent's name server does not answer
+// containers that may not ask it.
 func TestEndpointPoliciesAndTheHost(t *testing.T) {
 	sw := ovstest.Start(t)
 	b := endpointPolicyBridges(t)["vrouter"]
@@ -282,7 +282,7 @@ func TestEndpointPoliciesAndTheHost(t *testing.T) {
 	}
 }
 
-// Peers and ports add up and do not multiply.
+// The numbers of peers and ports add up and do not multiply.
 func TestPolicyRuleSetSize(t *testing.T) {
 	p := endpointPolicyBridges(t)["vrouter"].p
 	var a Allow
@@ -297,7 +297,7 @@ func TestPolicyRuleSetSize(t *testing.T) {
 	}
 }
 
-// endpointPolicyFlows are those of a bridge with sets of all kinds.
+// endpointPolicyFlows are the flows of a bridge with sets of all kinds.
 func endpointPolicyFlows(t *testing.T) map[string]Program {
 	b := endpointPolicyBridges(t)["vlan"]
 	flows := b.programs()

@@ -9,12 +9,12 @@ import (
 
 // HopSet is a set of next hops that share the traffic of a route.
 type HopSet struct {
-	ID   uint32 // as HopSetID gives it
-	MACs []MAC  // of those that have been resolved
+	ID   uint32 // from HopSetID
+	MACs []MAC  // of those that are resolved
 }
 
-// Route is a route to an external prefix by a HopSet. A longer prefix precedes a shorter
-// one, and endpoints go before all routes.
+// Route is a route to an external prefix through a HopSet. Longer prefixes take precedence,
+// and endpoints take precedence over all routes.
 type Route struct {
 	Prefix netip.Prefix // masked
 	Hops   uint32       // the set's ID
@@ -23,17 +23,17 @@ type Route struct {
 // Values of regNextHop below firstHopSet.
 const (
 	hopNone     = 0
-	hopEndpoint = 1 // the host that has the endpoint, by the VLAN of its network
+	hopEndpoint = 1 // the host of the endpoint, through the VLAN of its network
 )
 
-// Hop sets are numbered by what they consist of, in the upper 32nd of the group
-// numbers: an agent that starts finds the numbers of its predecessor in the switch.
+// Hop sets are numbered by a hash of their contents, in the top 32nd of the group numbers,
+// so that an agent that starts finds the numbers of its predecessor in the switch.
 const (
 	firstHopSet = 0xf0000000
 	hopSetBits  = 0x07ffffff
 )
 
-// HopSetID numbers a set of next hops, whatever their order.
+// HopSetID is the number of a set of next hops, independent of their order.
 func HopSetID(hops []netip.Addr) uint32 {
 	var sum uint32
 	for _, a := range hops {
@@ -45,8 +45,8 @@ func HopSetID(hops []netip.Addr) uint32 {
 	return firstHopSet | sum&hopSetBits
 }
 
-// HostMAC is the address under which a host routes on the links of its uplinks, made
-// from its tunnel address: so every host knows that of every other.
+// HostMAC is the MAC address of a host's router on the links of its uplinks. It is derived
+// from the tunnel address, so that every host knows that of every other.
 func HostMAC(vtep netip.Addr) MAC {
 	m := MAC{0x02, 0x03}
 	if vtep = vtep.Unmap(); vtep.Is4() {
@@ -61,13 +61,14 @@ func HostMAC(vtep netip.Addr) MAC {
 	return m
 }
 
-// external routes to what is no endpoint, by the next hops that BGP has told.
+// external routes packets to other destinations than endpoints through the next hops
+// learned by BGP.
 type external struct{}
 
 func (external) id() uint8       { return featureExternal }
 func (external) tables() []table { return []table{tableExternal} }
 
-// notRouted are the destinations that stay on their link, or in their host.
+// notRouted are destinations that must not leave the link or the host.
 var notRouted = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("127.0.0.0/8"),
@@ -92,7 +93,7 @@ func (f external) part(p *Pipeline, o Object) part {
 }
 
 func (external) base(p *Pipeline) []row {
-	// What comes from outside does not go out again: hosts are no transit.
+	// Packets from outside do not go out again: hosts carry no transit traffic.
 	rows := []row{{tableRoute, prioMiss + 1, of.NewMatch().With(regOrigin.is(originLocal)), goTo(p.to(tableReach))}}
 	for _, dst := range notRouted {
 		rows = append(rows, row{tableExternal, prioDrop, destination(dst), drop})
@@ -100,7 +101,7 @@ func (external) base(p *Pipeline) []row {
 	return rows
 }
 
-// destination matches packets to a prefix. Unlike a field match, it does so for /0.
+// destination matches packets to a prefix. Unlike a field match, it also works for /0.
 func destination(dst netip.Prefix) of.Match {
 	m := of.NewMatch().IP()
 	if dst.Addr().Is6() {
@@ -117,7 +118,7 @@ func (external) route(p *Pipeline, r Route) []row {
 	return []row{{tableExternal, prioMiss + 1 + uint16(r.Prefix.Bits()), destination(r.Prefix), do}}
 }
 
-// hops delivers by a set of next hops. A flow stays with one of several.
+// hops delivers to one of a set of next hops. All packets of a connection use the same one.
 func (external) hops(p *Pipeline, h HopSet) (rows []row, groups []of.Group) {
 	if len(h.MACs) == 0 {
 		return nil, nil

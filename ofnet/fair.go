@@ -21,11 +21,11 @@ const (
 
 func connectionMeter(port uint32) uint32 { return firstConnectionMeter + port%portMeters }
 
-// agentMeter bounds what the agent is given on behalf of one port: what it is to refuse,
-// and neighbour discovery where the switch cannot answer that itself.
+// agentMeter limits what the agent gets from one port: packets to reject, and neighbor
+// discovery where the switch cannot answer it itself.
 func agentMeter(port uint32) uint32 { return firstAgentMeter + port%portMeters }
 
-// Of what the agent is given, a port's part per second.
+// A port's limits of packets to the agent, per second.
 const (
 	agentRate  = 200
 	agentBurst = 200
@@ -89,8 +89,8 @@ func (fair) endpoint(p *Pipeline, e Endpoint) []row {
 		row{tableStateNew, prioNormal, begins.With(regZone.is(0)), rate.Apply(of.NewActions().SetField(regZone.is(counted))).Goto(p.to(tableState))})
 }
 
-// begin gives the rows that let an endpoint's packets begin a connection in a table, within
-// its rate unless they have been counted.
+// begin returns the rows that let an endpoint's packets begin a connection in a table,
+// within its rate unless they have been counted before.
 func (p *Pipeline) begin(t table, priority uint16, e Endpoint, m of.Match, do of.Instructions) []row {
 	m = m.CTState(trackedNew, trackedNew)
 	rows := []row{{t, priority, m, do}}
@@ -101,19 +101,20 @@ func (p *Pipeline) begin(t table, priority uint16, e Endpoint, m of.Match, do of
 	return rows
 }
 
-// Zones are the conntrack zones that a VRF's connections on a host are in: those of rules,
-// of what is translated for the host and the outside, and of services.
+// Zones are the conntrack zones of a VRF's connections on a host: those of rules, of
+// translations for the host and the outside, and of services.
 func Zones(vrf uint16) []uint16 { return []uint16{vrf, hostZone(vrf), ServiceZone(vrf)} }
 
-// handOver gives the agent a packet, within the rate of a meter.
+// handOver sends a packet to the agent, within the rate of a meter.
 func handOver(meter uint32) of.Instructions {
 	return of.NewInstructions().Meter(meter).Apply(of.NewActions().OutputController(toAgent))
 }
 
-// counted, in regZone: no zone of a service, but the packet has been counted.
+// counted, in regZone: not a zone of a service, but the mark that the packet has been
+// counted.
 const counted = 1
 
-// meters are those of an endpoint of this host.
+// meters are the meters of an endpoint of this host.
 func (fair) meters(set Settings, e Endpoint) []of.Meter {
 	if !e.Local() {
 		return nil

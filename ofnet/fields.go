@@ -6,16 +6,16 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// Priorities. A table's miss is 0.
+// Priorities. A table's miss has 0.
 const (
 	prioRule     = 10 // plus three times the rule's priority, plus 1 for a rejection, 2 for a silent denial: up to 312
 	prioMiss     = 0
-	prioFlood    = 10 // what prioNormal does not know
-	prioGeneral  = 50 // wider than prioNormal
+	prioFlood    = 10 // matches what prioNormal does not
+	prioGeneral  = 50 // less specific than prioNormal
 	prioNormal   = 100
-	prioSpecific = 110    // narrows what prioNormal would catch
+	prioSpecific = 110    // more specific than prioNormal
 	prioDrop     = 200    // malformed, never to be forwarded
-	prioOutside  = 0x7fff // less the number of the VRF: endpoints as the outside sees them
+	prioOutside  = 0x7fff // minus the number of the VRF: endpoints as seen from outside
 )
 
 // Numbers that features put into cookies.
@@ -36,17 +36,17 @@ const (
 	featureReject
 	featureCountOut // learned: packets to a provider
 	featureCountIn  // learned: packets from a provider
-	featureAffinity // learned: the provider a client is to get again
+	featureAffinity // learned: the provider that a client gets again
 	featureHost
 	featureEndpointPolicy
 	featureFair
-	featureMixed // learned: a client of a provider has come to it through a service
+	featureMixed // learned: a client has reached a provider through a service
 	featureTunnel
 	featureReach
 	featureFrame
 )
 
-// featureNames are the features as inspection names them.
+// featureNames are the names of features in debug output.
 var featureNames = [...]string{
 	featureMiss:           "miss",
 	featureClassify:       "classify",
@@ -74,10 +74,17 @@ var featureNames = [...]string{
 	featureFrame:          "frame",
 }
 
-// A cookie is round (16 bits) | feature (8) | 7 zero bits | learned (1) | object (32). The round
-// counts the starts of the agent; the object is a hash of its name, which tells whose
-// flow a dump shows. Flows are compared without the round: a new agent leaves the
-// flows of its predecessor alone.
+// A cookie is round (16 bits)
+//
+// feature (8)
+//
+// 7 zero bits
+//
+// learned (1)
+//
+// object (32). The round counts the starts of the agent; the object is a hash of its name,
+// which identifies the owner of a flow in a dump. Flows are compared without the round, so
+// that a new agent leaves the flows of its predecessor alone.
 const cookieRoundShift, cookieFeatureShift = 48, 40
 
 const cookieIdentity = 1<<cookieRoundShift - 1
@@ -93,19 +100,18 @@ func cookie(round uint16, feature uint8, object string) uint64 {
 	return uint64(round)<<cookieRoundShift | uint64(feature)<<cookieFeatureShift | uint64(h.Sum32())
 }
 
-// multicastBit is the bit that only group addresses have (IEEE 802 I/G bit); a frame
-// must not come from one.
+// multicastBit is set in group addresses only (IEEE 802 I/G bit), which cannot be sources.
 var multicastBit = MAC{0x01}
 
-// Flags of a neighbour advertisement (RFC 4861 section 4.4), as nd_reserved holds them.
+// Flags of a neighbor advertisement (RFC 4861 section 4.4), as in nd_reserved.
 const (
 	ndSolicited = 0x40000000
 	ndOverride  = 0x20000000
 	ndRouter    = 0x80000000
 )
 
-// Protocol numbers: ARP operations (RFC 826), ICMP types (RFC 792, RFC 4443, RFC 4861)
-// and the neighbour discovery option that carries the target's address.
+// Protocol numbers: ARP operations (RFC 826), ICMP types (RFC 792, RFC 4443, RFC 4861) and
+// the neighbor discovery option with the target's address.
 const (
 	arpRequest            = 1
 	arpReply              = 2

@@ -7,17 +7,17 @@ import (
 )
 
 // frames permits containers to send IP and ARP only, and no messages of routers, DHCP
-// servers and switches: in the bridge modes the physical network would act on them.
-// Frames of link protocols (STP, LLDP, pause) and of encapsulations that policies cannot
-// inspect (MPLS, PPPoE) are dropped.
+// servers and switches: in the bridge modes the physical network would act on them. Frames
+// of link protocols (STP, LLDP, pause) and of encapsulations that policies cannot inspect
+// (MPLS, PPPoE) are dropped.
 //
-// Containers that may send under addresses of others may be routers as well.
+// Containers that may use others' addresses may also be routers.
 type frames struct{}
 
 func (frames) id() uint8       { return featureFrame }
 func (frames) tables() []table { return []table{tableFrame} }
 
-// Protocols and ports by which routers speak to each other (IANA).
+// Protocols and ports of routing protocols (IANA).
 const (
 	protoIGMP  = 2
 	protoEIGRP = 88
@@ -30,7 +30,7 @@ const (
 	portGLBP             = 3222
 )
 
-// dhcpv6ServerPort is where servers send from (RFC 8415 section 7.2).
+// dhcpv6ServerPort is the source port of servers (RFC 8415 section 7.2).
 const dhcpv6ServerPort = 547
 
 var (

@@ -1,5 +1,5 @@
-// Package appctl gives commands to a running daemon of Open vSwitch, as ovs-appctl(8)
-// does: JSON-RPC (version 1.0) over the daemon's control socket.
+// Package appctl runs commands in a daemon of Open vSwitch, as ovs-appctl(8) does: JSON-RPC
+// (version 1.0) over the daemon's control socket.
 package appctl
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// maxReply bounds an answer, in bytes.
+// maxReply limits a reply, in bytes.
 const maxReply = 16 << 20
 
 type request struct {
@@ -30,9 +30,9 @@ type reply struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// Call has the daemon behind a socket carry a command out and returns what it prints.
-// A command that the daemon refuses is Invalid; a daemon that cannot be reached, or
-// breaks off, is Unavailable.
+// Call runs a command in the daemon behind a socket and returns its output. A command that
+// the daemon rejects is Invalid; a daemon that cannot be reached, or breaks off, is
+// Unavailable.
 func Call(ctx context.Context, socket, command string, args ...string) (string, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
@@ -43,7 +43,7 @@ func Call(ctx context.Context, socket, command string, args ...string) (string, 
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if args == nil {
-		args = []string{} // null is no list
+		args = []string{} // null is not a list
 	}
 	if err := json.NewEncoder(conn).Encode(request{ID: 1, Method: command, Params: args}); err != nil {
 		return "", broken(ctx, command, err)
@@ -74,8 +74,8 @@ func refusal(raw json.RawMessage) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// Find returns the control socket of the daemon called name that answers in a run
-// directory. A daemon that was killed leaves its socket behind; nobody listens at it.
+// Find returns the control socket in a run directory at which the daemon called name
+// answers. A daemon that was killed leaves its socket behind.
 func Find(ctx context.Context, dir, name string) (string, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, name+".*ctl"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// The daemon that runs is found, whatever sockets its predecessors have left.
+// The running daemon is found, whatever sockets its predecessors have left.
 func TestRealDaemon(t *testing.T) {
 	sw := ovstest.Start(t)
 	sw.AddBridge("br0")
@@ -35,7 +35,7 @@ func TestRealDaemon(t *testing.T) {
 	}
 }
 
-// leave makes a socket that nobody listens at any more.
+// leave creates a socket that nobody listens on.
 func leave(t *testing.T, path string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -46,7 +46,7 @@ func leave(t *testing.T, path string) {
 	l.Close()
 }
 
-// A daemon that does not answer, or not in the form it should, is an error.
+// A daemon that does not answer, or answers in a wrong format, is an error.
 func TestBadPeers(t *testing.T) {
 	for name, answer := range map[string]string{
 		"nothing": "", "no JSON": "hello\n", "null": `{"id":1,"result":null,"error":"no such\nthing"}`, "a list": `{"id":1,"result":[1]}`,

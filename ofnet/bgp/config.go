@@ -9,13 +9,14 @@ import (
 // Port is where BGP speakers listen (RFC 4271 section 4.2).
 const Port = 179
 
-// Config is a speaker as it is wanted.
+// Config is the desired configuration of a speaker.
 type Config struct {
 	AS uint32 // of this host, from 1
-	// Router is the IPv4 address of the host on the link of its neighbours, with the
-	// link's prefix length: the BGP identifier, and the next hop of what is announced.
+	// Router is the IPv4 address of the host on the link to its neighbors, with the
+	// link's prefix length. It is the BGP identifier, and the next hop of announced
+	// addresses.
 	Router netip.Prefix
-	// Router6 is the same for IPv6. Without it no IPv6 address is announced.
+	// Router6 is the same for IPv6. Without it no IPv6 addresses are announced.
 	Router6   netip.Prefix
 	Neighbors []Neighbor // at least one
 	Port      uint16     // of both ends, for tests; 0 for Port
@@ -24,18 +25,19 @@ type Config struct {
 // Neighbor is a router that the host talks to.
 type Neighbor struct {
 	Addr netip.Addr // on the link of Router or Router6
-	AS   uint32     // from 1; that of the host makes the session an internal one
-	// Password signs the segments of the session (RFC 2385), up to 80 bytes; "" for none.
+	AS   uint32     // from 1; iBGP if it is the AS of the host
+	// Password signs the segments of the session (RFC 2385), up to 80 bytes; "" for
+	// none.
 	Password string
-	// TTLSecurity sends and takes segments of the session with a TTL of 255 only
-	// (RFC 5082), which proves that the neighbor is on the link. Both ends must do so.
+	// TTLSecurity sends and accepts segments with a TTL of 255 only (RFC 5082), which
+	// proves that the neighbor is on the link. Both ends must use it.
 	TTLSecurity bool
 }
 
 const maxPassword = 80 // TCP_MD5SIG_MAXKEYLEN
 
-// Validate refuses what no session could be made of; the error is Invalid and names
-// the value.
+// Validate rejects configurations that cannot work; the error is Invalid and names the
+// value.
 func (c Config) Validate() error {
 	invalid := func(format string, args ...any) error { return errs.New(errs.Invalid, format, args...) }
 	switch {
@@ -67,7 +69,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// onLink reports whether an address can be reached without a router.
+// onLink reports whether an address is on the link, that is reachable without a router.
 func (c Config) onLink(a netip.Addr) bool {
 	return a.Is6() && a.IsLinkLocalUnicast() || c.Router.Contains(a) || c.Router6.Contains(a)
 }
@@ -79,8 +81,8 @@ func (c Config) linkOf(a netip.Addr) netip.Prefix {
 	return c.Router.Masked()
 }
 
-// isHost reports whether an address with its prefix length is that of a host on a
-// link: neither the link's own nor the broadcast address.
+// isHost reports whether an address with its prefix length is a host's: not the network
+// address or the broadcast address.
 func isHost(p netip.Prefix) bool {
 	a := p.Addr()
 	if a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() || p.Bits() == 0 {
@@ -101,7 +103,7 @@ func text(p netip.Prefix) string {
 	return p.String()
 }
 
-// same reports whether one speaker serves both, neighbours apart.
+// same reports whether two configurations are equal except for neighbors.
 func (c *Config) same(o *Config) bool {
 	return c.AS == o.AS && c.Router == o.Router && c.Router6 == o.Router6 && c.Port == o.Port
 }

@@ -14,35 +14,35 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// State is a speaker as its users see it.
+// State is the state of a speaker as reported to users.
 type State struct {
 	Peers      []Peer   `json:"peers,omitempty"`
 	Dsts       []string `json:"dsts,omitempty"`       // prefixes that neighbours have told of, sorted
 	Advertised []string `json:"advertised,omitempty"` // prefixes they have been told of, sorted
 }
 
-// Peer is a neighbour. Its members have the names that readers know.
+// Peer is a neighbor. The names of its members are fixed by those who read them.
 type Peer struct {
 	Config PeerConfig
 	State  PeerState
 }
 
-// PeerConfig is how a neighbour was configured.
+// PeerConfig is the configuration of a neighbor.
 type PeerConfig struct {
 	NeighborAddress string
 	PeerAs, LocalAs uint32
 }
 
-// PeerState is what became of it.
+// PeerState is the state of a neighbor's session.
 type PeerState struct {
 	SessionState string    // idle, connect, active, opensent, openconfirm or established
 	AdminState   string    // ADMIN_STATE_UP, ADMIN_STATE_DOWN or ADMIN_STATE_PFX_CT
 	Since        time.Time `json:",omitzero"` // when the session was established
-	Received     int       // prefixes from the neighbour
-	Advertised   int       // prefixes to the neighbour
+	Received     int       // prefixes from the neighbor
+	Advertised   int       // prefixes to the neighbor
 }
 
-// Inspect describes the speaker. Unavailable: none runs.
+// Inspect returns the speaker's state. Unavailable: no speaker runs.
 func (s *Speaker) Inspect(ctx context.Context) (State, error) {
 	s.mu.Lock()
 	srv, err := s.srv, s.err

@@ -7,7 +7,7 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// handler passes what the library warns of on to the speaker's log.
+// handler passes the library's warnings to the speaker's log.
 type handler struct{ log logrus.FieldLogger }
 
 func (h handler) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }

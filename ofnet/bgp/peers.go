@@ -12,7 +12,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 )
 
-// hear notes the End-of-RIB of a neighbor for a family (RFC 4724 section 2).
+// hear records the End-of-RIB of a neighbor for a family (RFC 4724 section 2).
 func (s *server) hear(peer netip.Addr, family bgp.Family) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,10 +29,10 @@ func (s *server) forget(peer netip.Addr) {
 	delete(s.fresh, peer)
 }
 
-// tell announces everything to neighbours whose session has just been established. A
-// speaker that restarts must not wait for what others tell (RFC 4724 section 4.1):
-// nothing it announces depends on that, and a neighbour drops the routes it has kept
-// should the session end again before.
+// tell announces everything to neighbors whose session has just been established. A speaker
+// that restarts is supposed to wait for the routes of others first (RFC 4724 section 4.1).
+// This one must not: its announcements do not depend on them, and a neighbor drops the
+// routes it has kept if the session ends again before they are refreshed.
 func (s *server) tell(ctx context.Context) error {
 	s.mu.Lock()
 	fresh := slices.Collect(maps.Keys(s.fresh))
@@ -50,7 +50,7 @@ func (s *server) tell(ctx context.Context) error {
 	return nil
 }
 
-// peerEvent notes what a neighbour is going to tell once its session stands.
+// peerEvent records which families a neighbor is going to send once its session is up.
 func (s *server) peerEvent(p apiutil.Peer) {
 	addr := p.State.NeighborAddress
 	s.log.WithField("neighbor", addr).WithField("state", p.State.SessionState.String()).Debug("BGP session")
@@ -71,8 +71,8 @@ func (s *server) peerEvent(p apiutil.Peer) {
 	}
 }
 
-// offered lists the families that a neighbour talks of and this speaker, too. One that
-// names none means IPv4 (RFC 4760 section 8).
+// offered lists the families that both the neighbor and this speaker support. A neighbor
+// that names none means IPv4 (RFC 4760 section 8).
 func offered(caps []bgp.ParameterCapabilityInterface) []bgp.Family {
 	var out []bgp.Family
 	for _, c := range caps {
@@ -86,7 +86,7 @@ func offered(caps []bgp.ParameterCapabilityInterface) []bgp.Family {
 	return out
 }
 
-// heardAll reports whether every neighbour has told all it knows.
+// heardAll reports whether every neighbor has sent everything.
 func (s *server) heardAll() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,18 +9,17 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 )
 
-// Route is a prefix with the next hops that are equally good, all on the speaker's
-// link, sorted.
+// Route is a prefix with its equal-cost next hops, all on the speaker's link, sorted.
 type Route struct {
 	Prefix netip.Prefix
 	Hops   []netip.Addr
 }
 
-// maxHops bounds the next hops of a route.
+// maxHops limits the next hops of a route.
 const maxHops = 16
 
-// rank is what two paths must have in common to share the traffic (RFC 4271 section
-// 9.1.2.2, as far as it does not pick one of several for the sake of a decision).
+// rank is what paths must have in common to share the traffic (RFC 4271 section 9.1.2.2,
+// without the tie-breakers that only pick one of several equal paths).
 type rank struct {
 	localPref, pathLen, origin, med uint32
 	external                        bool
@@ -47,8 +46,8 @@ func rankOf(p *apiutil.Path, external bool) rank {
 	return r
 }
 
-// hopOf is the next hop of a path. A next hop that is not on the link is known to the
-// neighbour who told of it.
+// hopOf is the next hop of a path. If that is not on the link, the neighbor that sent the
+// path is used.
 func (c *Config) hopOf(p *apiutil.Path) netip.Addr {
 	var hop netip.Addr
 	for _, a := range p.Attrs {
@@ -69,8 +68,8 @@ func (c *Config) hopOf(p *apiutil.Path) netip.Addr {
 	return hop
 }
 
-// route picks the next hops among the known paths of a prefix, the best of which is
-// first. ok is false when there is none but this host itself.
+// route picks the next hops from the known paths of a prefix, best path first. ok is false
+// if the only path is through this host itself.
 func (c *Config) route(prefix netip.Prefix, paths []*apiutil.Path) (r Route, ok bool) {
 	if !prefix.IsValid() {
 		return r, false
@@ -108,7 +107,7 @@ func sortRoutes(routes []Route) {
 	})
 }
 
-// prefixOf reads an NLRI of unicast routes; the zero value for any other.
+// prefixOf returns the prefix of a unicast route; the zero value for other NLRI.
 func prefixOf(n bgp.NLRI) netip.Prefix {
 	if p, ok := n.(*bgp.IPAddrPrefix); ok {
 		return p.Prefix

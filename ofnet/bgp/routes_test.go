@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// path is one to 20.1.0.0/16 as the library lists it.
+// path is a path to 20.1.0.0/16 as the library lists it.
 type path struct {
 	peer, hop, linkLocal string
 	as                   uint32 // of the peer, default 500
@@ -96,8 +96,8 @@ func TestRouteOfPaths(t *testing.T) {
 	}
 }
 
-// Whatever neighbours say, next hops are on the link, sorted, different, not the host
-// itself, and do not depend on the order of equal paths.
+// Whatever neighbors send, next hops are on the link, sorted, unique, never the host
+// itself, and independent of the order of equal paths.
 func TestNextHopsAreOnTheLink(t *testing.T) {
 	cfg := whole()
 	addr := rapid.SampledFrom([]string{"50.1.1.2", "50.1.1.200", "50.1.1.201", "60.1.1.1", "0.0.0.0", "2001:db8:50::c8", "2001:db8:50::2", "fe80::1", "::", "::ffff:50.1.1.7"})

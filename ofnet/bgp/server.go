@@ -22,14 +22,14 @@ const (
 	connectRetry = 5
 	holdTime     = 90 // RFC 4271 section 10
 	keepalive    = 30
-	// restartTime is how long neighbours keep this host's routes while it is unreachable.
+	// restartTime is how long neighbors keep this host's routes while it is unreachable.
 	restartTime = 120
-	// deferralTime is how long the library would wait for what other neighbours tell
-	// before it announces something to the first one; see server.tell.
+	// deferralTime is how long the library delays its first announcements to wait for
+	// routes of other neighbors; see server.tell.
 	deferralTime = 1
 )
 
-// maxTTL is the TTL of packets that have passed no router.
+// maxTTL is the TTL of packets that have not passed a router.
 const maxTTL = 255
 
 var families = map[bgp.Family]*api.Family{
@@ -37,7 +37,7 @@ var families = map[bgp.Family]*api.Family{
 	bgp.RF_IPv6_UC: {Afi: api.Family_AFI_IP6, Safi: api.Family_SAFI_UNICAST},
 }
 
-// server is a running speaker of one Config, neighbours apart.
+// server is a running speaker of one Config; only its neighbors can change.
 type server struct {
 	cfg   Config
 	log   logrus.FieldLogger
@@ -47,8 +47,8 @@ type server struct {
 	end   context.CancelFunc // of the watch
 
 	mu    sync.Mutex
-	heard map[netip.Addr]map[bgp.Family]bool // families of neighbours: all of it told?
-	fresh map[netip.Addr]bool                // neighbours whose session has just been established
+	heard map[netip.Addr]map[bgp.Family]bool // families of neighbors: received completely?
+	fresh map[netip.Addr]bool                // neighbors whose session has just been established
 }
 
 func startServer(ctx context.Context, cfg Config, log logrus.FieldLogger, wake func()) (*server, error) {
@@ -88,8 +88,8 @@ func startServer(ctx context.Context, cfg Config, log logrus.FieldLogger, wake f
 	return s, nil
 }
 
-// stop ends all sessions. Gracefully means without a word, so that neighbours who can
-// keep the routes until the next speaker comes.
+// stop ends all sessions. Gracefully means without a notification, so that neighbors that
+// support graceful restart keep the routes until the next speaker connects.
 func (s *server) stop(gracefully bool) {
 	if s.end != nil {
 		s.end()
@@ -98,7 +98,7 @@ func (s *server) stop(gracefully bool) {
 	_ = s.gobgp.StopBgp(context.Background(), &api.StopBgpRequest{AllowGracefulRestart: gracefully})
 }
 
-// exportOwnOnly keeps what was learned from one neighbour from the others.
+// exportOwnOnly keeps routes learned from one neighbor from being sent to others.
 func (s *server) exportOwnOnly(ctx context.Context) error {
 	own := &api.Policy{Name: "own", Statements: []*api.Statement{{
 		Name: "own", Conditions: &api.Conditions{RouteType: api.Conditions_ROUTE_TYPE_LOCAL},
@@ -117,8 +117,8 @@ func (s *server) exportOwnOnly(ctx context.Context) error {
 	return nil
 }
 
-// setPaths announces and withdraws. An address of a family that the host has no
-// address of its own for cannot be announced: it would have no next hop.
+// setPaths announces and withdraws addresses. An address is not announced if the host has
+// no address of the same family, as it would have no next hop.
 func (s *server) setPaths(addrs map[netip.Addr]struct{}) error {
 	wanted := map[netip.Addr]struct{}{}
 	for a := range addrs {
@@ -145,7 +145,7 @@ func (s *server) setPaths(addrs map[netip.Addr]struct{}) error {
 	return nil
 }
 
-const originEGP = 1 // as announcements have always had it (RFC 4271 section 5.1.1)
+const originEGP = 1 // as in all earlier versions (RFC 4271 section 5.1.1)
 
 func (s *server) path(a netip.Addr) (*apiutil.Path, error) {
 	nlri, err := bgp.NewIPAddrPrefix(netip.PrefixFrom(a, a.BitLen()))
@@ -196,9 +196,9 @@ func (s *server) setNeighbors(ctx context.Context, list []Neighbor, restarting b
 	return nil
 }
 
-// peer describes a neighbour to the library. Hosts that have one AS in common see it
-// in each other's routes, by way of the routers: that is no loop, because none of them
-// passes on what it has learned.
+// peer configures a neighbor in the library. Hosts that share an AS see it in each other's
+// routes, which come by way of the routers. This is not a loop, because no host passes on
+// what it has learned.
 func (s *server) peer(n Neighbor, restarting bool) *api.Peer {
 	local := s.cfg.Router.Addr()
 	if n.Addr.Is6() {
@@ -207,8 +207,8 @@ func (s *server) peer(n Neighbor, restarting bool) *api.Peer {
 	p := &api.Peer{
 		Conf:   &api.PeerConf{NeighborAddress: n.Addr.String(), PeerAsn: n.AS, AuthPassword: n.Password, AllowOwnAsn: 1},
 		Timers: &api.Timers{Config: &api.TimersConfig{ConnectRetry: connectRetry, HoldTime: holdTime, KeepaliveInterval: keepalive, IdleHoldTimeAfterReset: 1}},
-		// Sessions are bound to an address, not to an interface: that may be recreated
-		// beneath them, when the switch restarts.
+		// Sessions are bound to an address, not to an interface, which may be recreated
+		// when the switch restarts.
 		Transport: &api.Transport{LocalAddress: local.String(), RemotePort: uint32(s.cfg.Port)},
 		GracefulRestart: &api.GracefulRestart{
 			Enabled: true, RestartTime: restartTime, DeferralTime: deferralTime, LocalRestarting: restarting,
@@ -226,7 +226,7 @@ func (s *server) peer(n Neighbor, restarting bool) *api.Peer {
 	return p
 }
 
-// read lists the routes that the library has chosen.
+// read returns the routes that the library has selected.
 func (s *server) read() ([]Route, error) {
 	var routes []Route
 	for family := range families {

@@ -13,7 +13,7 @@ import (
 	"github.com/contiv/netplugin/utils/retry"
 )
 
-// Options say who is to know of what happens.
+// Options configure notifications and logging.
 type Options struct {
 	Log logrus.FieldLogger
 	// OnChange, if set, is called when Routes or Settled may have changed. It must not
@@ -34,10 +34,10 @@ type Speaker struct {
 	srv      *server // nil while none runs
 	routes   []Route
 	settled  bool
-	err      error // why it is not as wanted
+	err      error // why it is not as configured
 }
 
-// New makes a Speaker; nothing happens before Run.
+// New creates a Speaker; nothing happens before Run.
 func New(opt Options) *Speaker {
 	if opt.Log == nil {
 		opt.Log = logrus.StandardLogger()
@@ -45,10 +45,9 @@ func New(opt Options) *Speaker {
 	return &Speaker{opt: opt, kick: make(chan struct{}, 1), announce: map[netip.Addr]struct{}{}}
 }
 
-// Configure makes c the speaker that is wanted, or none. A Config that does not
-// validate changes nothing. Nothing happens before the first call; what there is to
-// Announce should be said before it, so that neighbours who have kept the routes of a
-// predecessor find them in full.
+// Configure sets the desired configuration, nil for no speaker. An invalid Config changes
+// nothing. Nothing happens before the first call. Announce should be called before it, so
+// that neighbors that have kept the routes of an earlier speaker get the complete set.
 func (s *Speaker) Configure(c *Config) error {
 	if c != nil {
 		if err := c.Validate(); err != nil {
@@ -68,7 +67,7 @@ func (s *Speaker) Configure(c *Config) error {
 	return nil
 }
 
-// Announce makes addrs the addresses that are announced, each by itself.
+// Announce sets the addresses to announce, each as a host route.
 func (s *Speaker) Announce(addrs []netip.Addr) {
 	all := make(map[netip.Addr]struct{}, len(addrs))
 	for _, a := range addrs {
@@ -80,22 +79,22 @@ func (s *Speaker) Announce(addrs []netip.Addr) {
 	s.wake()
 }
 
-// Routes lists what has been learned, by prefix.
+// Routes lists the learned routes, by prefix.
 func (s *Speaker) Routes() []Route {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.routes
 }
 
-// Settled reports whether Routes is complete: every neighbour has told all it knows
-// since the speaker started, or has had the time to. It stays true from then on.
+// Settled reports whether Routes is complete: every neighbor has sent everything since the
+// speaker started, or has had enough time for it. Once true it stays true.
 func (s *Speaker) Settled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.settled
 }
 
-// Err returns why the speaker is not as wanted, or nil.
+// Err returns why the speaker is not as configured, or nil.
 func (s *Speaker) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,10 +108,10 @@ func (s *Speaker) wake() {
 	}
 }
 
-// settleTime is how long a new speaker waits for neighbours that do not come.
+// settleTime is how long a new speaker waits for neighbors that do not connect.
 const settleTime = 60 * time.Second
 
-// Run keeps the speaker as wanted until ctx ends.
+// Run runs the speaker until ctx ends.
 func (s *Speaker) Run(ctx context.Context) error {
 	const least, slowest = 20 * time.Millisecond, 5 * time.Second // between passes
 	again := retry.New(2*least, slowest)
@@ -136,7 +135,7 @@ func (s *Speaker) Run(ctx context.Context) error {
 		} else {
 			wait = again.Next()
 		}
-		// Events come in swarms: one pass serves all that have come meanwhile.
+		// Events come in bursts: one pass handles all that are pending.
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -176,7 +175,7 @@ func (s *Speaker) changed() {
 	}
 }
 
-// note keeps why a pass failed, and says so once.
+// note records why a pass failed, and logs it once.
 func (s *Speaker) note(err error) {
 	s.mu.Lock()
 	said := s.err != nil && err != nil && s.err.Error() == err.Error()
@@ -187,8 +186,8 @@ func (s *Speaker) note(err error) {
 	}
 }
 
-// converge is one pass: the server, what it announces, its neighbours, and then what
-// it has learned.
+// converge makes one pass: the server, its announcements, its neighbors, and then the
+// learned routes.
 func (s *Speaker) converge(ctx context.Context) error {
 	s.mu.Lock()
 	declared, wanted, announce, srv, settled := s.declared, s.wanted, s.announce, s.srv, s.settled
@@ -213,7 +212,7 @@ func (s *Speaker) converge(ctx context.Context) error {
 		srv = fresh
 		s.use(srv)
 	}
-	// What is announced goes first: a neighbour that comes up hears it at once.
+	// Announcements first: a neighbor that connects receives them immediately.
 	if err := srv.setPaths(announce); err != nil {
 		return err
 	}
