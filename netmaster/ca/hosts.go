@@ -273,14 +273,14 @@ func (c *CA) noteRevoked(name string, r hostRecord) {
 	}
 }
 
-// waiting returns who has no certificate of an authority yet, and since when nobody has to
-// be waited for.
-func waiting(hosts []securityapi.Host, authority string) (names []string, since time.Time) {
+// waiting returns who has no certificate of the bundle's authority yet, and when the last
+// one was made. Netmasters that have to hold on to theirs wait for the hosts.
+func waiting(hosts []securityapi.Host, b bundle) (names []string, since time.Time) {
 	for _, h := range hosts {
-		if h.State != securityapi.HostValid {
+		if h.State != securityapi.HostValid || b.Cross == "" && h.Unit == string(pki.UnitMaster) {
 			continue
 		}
-		if h.Authority != authority {
+		if h.Authority != b.hash() {
 			names = append(names, h.Name)
 		}
 		since = later(since, h.Issued)

@@ -3,6 +3,7 @@ package ca_test
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/state/securityapi"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/pki"
 )
 
@@ -114,4 +116,14 @@ func get(c *http.Client, url string) error {
 	}
 	_, err = io.Copy(io.Discard, resp.Body)
 	return errors.Join(err, resp.Body.Close())
+}
+
+// listenAt listens at an address that has just been left.
+func listenAt(t *testing.T, addr string) (l net.Listener) {
+	t.Helper()
+	eventually.Succeeds(t, "listen at "+addr, func() (err error) {
+		l, err = net.Listen("tcp", addr)
+		return err
+	})
+	return l
 }

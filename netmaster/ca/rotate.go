@@ -39,12 +39,22 @@ func (c *CA) serveRotate(r *http.Request) (any, error) {
 	if c.cfg.OwnPKI != nil {
 		return nil, refuse(notFound, "this cluster has its own certificates (--tls-ca): replace the files, they are read again")
 	}
-	if err := act(r.Context()); err != nil {
+	if err := repeat(r.Context(), act); err != nil {
 		return nil, err
 	}
 	c.log.WithField("user", identity.From(r.Context()).String()).WithField("hash", c.Hash()).Info("certificate authority changed")
 	hosts, err := c.hosts(r.Context())
 	return c.describe(hosts), err
+}
+
+// repeat does what other netmasters may change the record of at the same time.
+func repeat(ctx context.Context, act func(context.Context) error) (err error) {
+	for range casTries {
+		if err = act(ctx); !errors.Is(err, objdb.ErrCompareFailed) {
+			return err
+		}
+	}
+	return err
 }
 
 // rotate makes the next authority. It is on disk before the store tells of it, and signs
@@ -78,7 +88,11 @@ func (c *CA) rotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{now.unchanged()}, Then: []objdb.Op{put}}); err != nil {
+	_, err = store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{now.unchanged()}, Then: []objdb.Op{put}})
+	switch {
+	case errors.Is(err, objdb.ErrCompareFailed):
+		return errors.Join(err, c.removeNext())
+	case err != nil:
 		return err // if the store has it all the same, followRecord finds out
 	}
 	return c.activate(next)
@@ -86,20 +100,19 @@ func (c *CA) rotate(ctx context.Context) error {
 
 // activate makes a rotation's authority the current one. changing is locked.
 func (c *CA) activate(next bundle) error {
-	if next.Epoch <= c.current().Epoch {
-		return nil
+	if next.Epoch > c.current().Epoch {
+		if err := c.replace(next); err != nil {
+			return err
+		}
 	}
-	if err := c.replace(next); err != nil {
-		return err
-	}
-	return ignoreMissing(os.Remove(filepath.Join(c.cfg.Dir, nextFile)))
+	return c.removeNext()
 }
 
-func ignoreMissing(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+func (c *CA) removeNext() error {
+	if err := os.Remove(filepath.Join(c.cfg.Dir, nextFile)); !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // finish makes the former authorities void.
@@ -155,7 +168,7 @@ func (c *CA) describe(hosts []securityapi.Host) securityapi.Authority {
 		}
 	}
 	if a.Rotating {
-		a.Waiting, _ = waiting(hosts, a.Hash)
+		a.Waiting, _ = waiting(hosts, b)
 	}
 	return a
 }
@@ -171,11 +184,11 @@ func (c *CA) finishRotations(ctx context.Context) {
 		if err != nil {
 			continue // the store says so elsewhere
 		}
-		names, since := waiting(hosts, b.hash())
+		names, since := waiting(hosts, b)
 		if len(names) > 0 || len(hosts) == 0 || time.Since(later(since, b.Rotated)) < c.cfg.Settle {
 			continue
 		}
-		if err := c.finish(ctx); err != nil && !errors.Is(err, objdb.ErrCompareFailed) {
+		if err := repeat(ctx, c.finish); err != nil && ctx.Err() == nil {
 			c.log.WithError(err).Warn("cannot finish the rotation of the certificate authority; retrying")
 		}
 	}
