@@ -4,15 +4,11 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
-	"time"
 
 	"github.com/contiv/netplugin/state/securityapi"
 	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/retry"
 )
-
-// askEvery is about how often a host compares what it believes with its netmasters.
-const askEvery = time.Minute
 
 // followAuthority takes part in rotations of the authority, until ctx ends.
 func (m *Member) followAuthority(ctx context.Context) {
@@ -20,7 +16,7 @@ func (m *Member) followAuthority(ctx context.Context) {
 		if err := m.compareAuthority(ctx); err != nil && ctx.Err() == nil {
 			m.explain("cannot compare the certificate authority with netmaster; retrying", err)
 		}
-		if !retry.Pause(ctx, askEvery/2+rand.N(askEvery)) {
+		if !retry.Pause(ctx, m.cfg.Compare/2+rand.N(m.cfg.Compare)) {
 			return
 		}
 	}

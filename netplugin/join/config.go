@@ -3,6 +3,7 @@ package join
 import (
 	"encoding/hex"
 	"strings"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -26,6 +27,9 @@ type Config struct {
 	AuthorityFile string
 	// Socket is the unix socket of a netmaster on this host; it may not exist.
 	Socket string
+	// Compare is about how often the host compares what it believes with netmasters; 0 means
+	// a minute.
+	Compare time.Duration
 	// Waiting, if not nil, is told why there is no certificate yet.
 	Waiting func(error)
 	Log     logrus.FieldLogger

@@ -39,6 +39,9 @@ func Join(ctx context.Context, cfg Config) (*Member, error) {
 	if cfg.Waiting == nil {
 		cfg.Waiting = func(error) {}
 	}
+	if cfg.Compare == 0 {
+		cfg.Compare = time.Minute
+	}
 	m := &Member{cfg: cfg, log: cfg.Log.WithField("host", cfg.Host), dir: pki.Dir(cfg.Dir), creds: pki.NewCredentials()}
 	m.clock.log = m.log
 	m.client = m.newClient(m.creds)
@@ -100,8 +103,12 @@ func (m *Member) Run(ctx context.Context) error {
 // take stores an answer and puts it to use.
 func (m *Member) take(answer securityapi.Certificate) error {
 	s := pki.Stored{Cert: []byte(answer.Certificate), Key: m.key, Roots: []byte(answer.Roots)}
-	if err := s.Use(pki.NewCredentials()); err != nil {
+	trial := pki.NewCredentials()
+	if err := s.Use(trial); err != nil {
 		return errs.New(errs.Invalid, "netmaster's answer: %w", err)
+	}
+	if owner := pki.PeerOf(trial.Leaf()); owner.Name != m.cfg.Host || owner.Unit != pki.UnitAgent {
+		return errs.New(errs.Invalid, "netmaster's answer is the certificate of %s, expected that of agent %s", owner, m.cfg.Host)
 	}
 	if err := m.dir.Save(s); err != nil {
 		return err
