@@ -18,21 +18,23 @@ type Kind uint8
 // The kinds. The list is closed: the tables that map them to CNI codes and exit
 // statuses cover every one.
 const (
-	Other       Kind = iota // nothing is known about the cause
-	Invalid                 // the request is wrong and will stay wrong
-	NotFound                // the named object does not exist
-	Exists                  // the object exists with other settings
-	Conflict                // a concurrent change won; the same request may succeed when repeated
-	InUse                   // the object is needed by another one
-	Exhausted               // a pool (addresses, tags, ids) has nothing left
-	Unavailable             // a dependency is down; repeat later
-	Timeout                 // the deadline passed before the outcome was known
-	Internal                // an invariant of ours is broken
+	Other           Kind = iota // nothing is known about the cause
+	Invalid                     // the request is wrong and will stay wrong
+	NotFound                    // the named object does not exist
+	Exists                      // the object exists with other settings
+	Conflict                    // a concurrent change won; the same request may succeed when repeated
+	InUse                       // the object is needed by another one
+	Exhausted                   // a pool (addresses, tags, ids) has nothing left
+	Unavailable                 // a dependency is down; repeat later
+	Timeout                     // the deadline passed before the outcome was known
+	Unauthenticated             // nobody knows who asks, and that matters
+	Forbidden                   // known who asks, and they may not
+	Internal                    // an invariant of ours is broken
 )
 
 var names = [...]string{
 	Other: "other", Invalid: "invalid", NotFound: "not found", Exists: "exists", Conflict: "conflict",
-	InUse: "in use", Exhausted: "exhausted", Unavailable: "unavailable", Timeout: "timeout", Internal: "internal",
+	InUse: "in use", Exhausted: "exhausted", Unavailable: "unavailable", Timeout: "timeout", Unauthenticated: "unauthenticated", Forbidden: "forbidden", Internal: "internal",
 }
 
 // String returns the kind's name in lower case.
