@@ -28,6 +28,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -92,6 +93,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.router.ServeHTTP(w, r.WithContext(ctx))
 }
 
+// scope is what a request is shown: everything, or the tenants of its grants.
+func scope(r *http.Request) intent.Sees {
+	id := identity.From(r.Context())
+	if id.Sees("") {
+		return nil
+	}
+	return id.Sees
+}
+
 // readBody reads a bounded body.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -132,6 +142,8 @@ func (h *Handler) answer(w http.ResponseWriter, r *http.Request, v any, err erro
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusInternalServerError
 	switch kind := errs.KindOf(err); kind {
+	case errs.Forbidden:
+		status = http.StatusForbidden
 	case errs.Unavailable, errs.Timeout:
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")

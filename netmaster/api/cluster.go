@@ -28,7 +28,13 @@ func (h *Handler) cluster(e *intent.Engine, members *cluster.Members, known Host
 			}
 			ctx, cancel := context.WithTimeout(r.Context(), wait)
 			defer cancel()
-			h.answer(w, r, members.Applied(ctx, revision, settings), nil)
+			applied := members.Applied(ctx, revision, settings)
+			if scope(r) != nil {
+				for i := range applied.Missing { // they may name what belongs to other tenants
+					applied.Missing[i].Reasons = []string{}
+				}
+			}
+			h.answer(w, r, applied, nil)
 		})
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		h.router.Methods(method).Path(clusterapi.PathGarbage[:len(clusterapi.PathGarbage)-1] + slash).

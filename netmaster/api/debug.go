@@ -11,10 +11,10 @@ import (
 // services routes the requests for the records of services.
 func (h *Handler) services(e *intent.Engine) {
 	h.router.Methods(http.MethodGet).Path("/services" + slash).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.answer(w, r, e.Services(), nil)
+		h.answer(w, r, e.Services(scope(r)), nil)
 	})
-	h.keyed(http.MethodGet, "/service"+keyPart+slash, func(_ http.ResponseWriter, _ *http.Request, id string) (any, error) {
-		s, err := e.Service(id)
+	h.keyed(http.MethodGet, "/service"+keyPart+slash, func(_ http.ResponseWriter, r *http.Request, id string) (any, error) {
+		s, err := e.Service(id, scope(r))
 		return []*state.ServiceLB{s}, err
 	})
 }

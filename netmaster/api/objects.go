@@ -24,7 +24,7 @@ const (
 func (h *Handler) collection(c intent.Collection) {
 	list, one := objectRoot+c.Name()+slash, objectRoot+c.Name()+keyPart+slash
 	h.router.Methods(http.MethodGet).Path(list).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.answer(w, r, c.List(), nil)
+		h.answer(w, r, c.List(scope(r)), nil)
 	})
 	h.keyed(http.MethodGet, one, func(_ http.ResponseWriter, _ *http.Request, key string) (any, error) {
 		return c.Get(key)
@@ -65,7 +65,7 @@ func (h *Handler) stamp(w http.ResponseWriter, err error) {
 func (h *Handler) endpoints(e *intent.Engine) {
 	path := inspectRoot + contivmodel.EndpointCollection + keyPart + slash
 	h.keyed(http.MethodGet, path, func(_ http.ResponseWriter, r *http.Request, search string) (any, error) {
-		return e.InspectEndpoint(r.Context(), search)
+		return e.InspectEndpoint(r.Context(), search, scope(r))
 	})
 }
 

@@ -19,8 +19,8 @@ func send(t *testing.T, method, url, body string, header ...string) (int, string
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(header) == 2 {
-		req.Header.Set(header[0], header[1])
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := http.DefaultTransport.RoundTrip(req) // no redirects
 	if err != nil {

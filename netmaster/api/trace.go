@@ -18,7 +18,7 @@ func (h *Handler) trace(e *intent.Engine) {
 				h.fail(w, r, err)
 				return
 			}
-			answer, err := e.Trace(r.Context(), query)
+			answer, err := e.Trace(r.Context(), query, scope(r))
 			h.answer(w, r, answer, err)
 		})
 }

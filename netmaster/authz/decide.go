@@ -84,7 +84,7 @@ type decision struct {
 
 func (d decision) decide() error {
 	switch d.rule.need {
-	case nothing:
+	case nothing, known:
 		return nil
 	case identified:
 		return d.unless(len(d.id.Grants) > 0, "a role is")
@@ -187,4 +187,13 @@ func Visible(id identity.Identity, kind, key string) bool {
 	}
 	tenant, _, _ := strings.Cut(key, ":")
 	return tenant != "" && id.Sees(tenant)
+}
+
+// Covers reports whether a rule says what a request needs; otherwise it is for admins.
+func (t *Rules) Covers(method, path string) bool {
+	segments, ok := split(path)
+	return ok && slices.ContainsFunc(t.table, func(r rule) bool {
+		_, ok := r.match(method, segments)
+		return ok
+	})
 }

@@ -18,7 +18,8 @@ type need int
 // identified.
 const (
 	nothing      need = iota // also those nobody has identified; the handler checks by itself
-	identified               // to be a user, whatever the role
+	known                    // to be known, with or without a role
+	identified               // to have a role, whichever
 	everything               // to see all tenants
 	metrics                  // to see all tenants, or to be a collector of metrics
 	readTenant               // to see the tenant that the key names
@@ -61,15 +62,12 @@ func fixed() []rule {
 		{reads, "/healthz", nothing, nil, nil, nil},
 		{reads, "/readyz", nothing, nil, nil, nil},
 		{reads, "/version", nothing, nil, nil, nil},
-		{"POST", authProxy + "login", nothing, nil, nil, nil},
-		{reads, authProxy + "version", nothing, nil, nil, nil},
-		{reads, authProxy + "health", nothing, nil, nil, nil},
-		{"GET POST PUT PATCH DELETE", authProxy + "{rest...}", identified, nil, nil, nil},
+		{"GET POST PUT PATCH DELETE", authProxy + "{rest...}", nothing, nil, nil, nil},
 		{"POST", security + "join", nothing, nil, nil, nil},
 		{"POST", security + "renew", nothing, nil, nil, nil},
 		{reads, security + "roots", nothing, nil, nil, nil},
 		{"POST", security + "masters/join", nothing, nil, nil, nil},
-		{"POST", PathCanI, identified, nil, nil, nil},
+		{"POST", PathCanI, known, nil, nil, nil},
 		{reads, PathAudit, adminOnly, nil, nil, nil},
 		{"GET POST PUT DELETE", security + "{rest...}", adminOnly, nil, nil, nil},
 

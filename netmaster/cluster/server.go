@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/httproutes"
 )
@@ -22,6 +24,10 @@ func (m *Members) Handler() http.Handler {
 		}
 		if err != nil {
 			http.Error(w, "report: "+err.Error(), http.StatusBadRequest)
+			return
+		}
+		if id := identity.From(r.Context()); id.Kind == identity.Host && id.Name != report.Host {
+			http.Error(w, id.String()+" may not report for host "+strconv.Quote(report.Host), http.StatusForbidden)
 			return
 		}
 		spacing, err := m.Report(report)

@@ -17,7 +17,7 @@ const DefaultNetwork = "default-net"
 // that was deleted does not come back as long as there is another.
 func makeDefaultNetwork(ctx context.Context, e *intent.Engine, n contivmodel.Network) error {
 	for _, c := range e.Collections() {
-		all, ok := c.List().([]*contivmodel.Network)
+		all, ok := c.List(nil).([]*contivmodel.Network)
 		if !ok {
 			continue
 		}

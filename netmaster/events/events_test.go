@@ -14,13 +14,25 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/identity"
 )
+
+// asAdmin serves as a listener does that knows who asks.
+func asAdmin(h http.Handler) http.Handler {
+	return as(identity.Identity{Kind: identity.Root, Name: "root"}, h)
+}
+
+func as(id identity.Identity, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(identity.With(r.Context(), id)))
+	})
+}
 
 // start runs a hub over a store and serves it.
 func start(t *testing.T, store objdb.Store, cfg events.Config) string {
 	t.Helper()
 	hub := run(t, store, cfg)
-	s := httptest.NewServer(hub)
+	s := httptest.NewServer(asAdmin(hub))
 	t.Cleanup(s.Close)
 	return s.URL + events.Path
 }
@@ -242,11 +254,11 @@ func TestSlowClient(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		hub.ServeHTTP(s, httptest.NewRequestWithContext(ctx, http.MethodGet, events.Path, nil))
+		asAdmin(hub).ServeHTTP(s, httptest.NewRequestWithContext(ctx, http.MethodGet, events.Path, nil))
 	}()
 	<-s.writing // the first reset
 
-	server := httptest.NewServer(hub)
+	server := httptest.NewServer(asAdmin(hub))
 	t.Cleanup(server.Close)
 	witness := listen(t, server.URL, "")
 	witness.expect(reset(1, ""))
@@ -292,10 +304,10 @@ func TestRefused(t *testing.T) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), method, events.Path+query, nil)
 		r.Header.Set("Last-Event-ID", lastID)
-		h.ServeHTTP(w, r)
+		asAdmin(h).ServeHTTP(w, r)
 		return w.Code, strings.TrimSpace(w.Body.String())
 	}
-	server := httptest.NewServer(hub)
+	server := httptest.NewServer(asAdmin(hub))
 	t.Cleanup(server.Close)
 	listen(t, server.URL, "").next()
 	for _, tc := range []struct {
@@ -331,7 +343,7 @@ func TestEnd(t *testing.T) {
 		hub.Run(ctx, store)
 	}()
 	<-hub.Ready()
-	server := httptest.NewServer(hub)
+	server := httptest.NewServer(asAdmin(hub))
 	t.Cleanup(server.Close)
 	l := listen(t, server.URL, "")
 	l.expect(reset(1, ""))

@@ -14,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -116,7 +117,7 @@ func (h *Hub) open(w http.ResponseWriter, r *http.Request) (*stream, error) {
 		return nil, errs.New(errs.Invalid, "query: %w", err)
 	}
 	h.mu.Lock()
-	s := &stream{hub: h, store: h.store, w: w, rc: http.NewResponseController(w)}
+	s := &stream{hub: h, store: h.store, asks: identity.From(r.Context()), w: w, rc: http.NewResponseController(w)}
 	h.mu.Unlock()
 	if _, _, begun := h.history.end(); s.store == nil || !begun {
 		return nil, errs.New(errs.Unavailable, "the store is not connected; try again")

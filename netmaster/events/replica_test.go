@@ -48,7 +48,7 @@ func replicate(t *testing.T, random *rand.Rand, store objdb.Store, disturb func(
 	var servers []*httptest.Server
 	var urls []string
 	for range 2 {
-		s := httptest.NewServer(run(t, store, events.Config{MaxBatches: 1 + random.IntN(8)}))
+		s := httptest.NewServer(asAdmin(run(t, store, events.Config{MaxBatches: 1 + random.IntN(8)})))
 		t.Cleanup(s.Close)
 		servers, urls = append(servers, s), append(urls, s.URL)
 	}

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/authz"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -19,7 +21,8 @@ import (
 type stream struct {
 	hub   *Hub
 	store objdb.Store
-	kinds []string // nil: all
+	kinds []string          // nil: all
+	asks  identity.Identity // who is shown no more than it may see
 
 	resume bool  // go on after since
 	since  int64 // a revision
@@ -94,7 +97,7 @@ func (s *stream) reset(ctx context.Context) error {
 	}
 	n := contivmodel.Notice{Event: contivmodel.NoticeReset, Revision: heard, Objects: []contivmodel.Object{}}
 	for _, kv := range kvs {
-		if obj, ok := s.hub.history.objectOf(kv, false); ok && s.wants(obj.Kind) {
+		if obj, ok := s.hub.history.objectOf(kv, false); ok && s.wants(obj) {
 			n.Objects = append(n.Objects, obj)
 		}
 	}
@@ -117,7 +120,7 @@ func (s *stream) tell(r read) error {
 		s.rev = b.rev
 		var told []contivmodel.Notice
 		for _, n := range b.notices {
-			if s.wants(n.Objects[0].Kind) {
+			if s.wants(n.Objects[0]) {
 				told = append(told, n)
 			}
 		}
@@ -146,7 +149,10 @@ func (s *stream) beat(rev int64) error {
 	return s.write(fmt.Appendf(nil, "id: %d\n\n", rev))
 }
 
-func (s *stream) wants(kind string) bool { return s.kinds == nil || slices.Contains(s.kinds, kind) }
+// wants reports whether the client is told of an object.
+func (s *stream) wants(obj contivmodel.Object) bool {
+	return (s.kinds == nil || slices.Contains(s.kinds, obj.Kind)) && authz.Visible(s.asks, obj.Kind, obj.Key)
+}
 
 // write sends text to the client, or fails when it takes too long to read it.
 func (s *stream) write(text []byte) error {

@@ -23,6 +23,9 @@ const modeSwarm = "swarm-mode"
 // swarm holds is there until ReleaseAddress.
 func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressRequest) (masterapi.AllocAddressResponse, error) {
 	none := masterapi.AllocAddressResponse{}
+	if err := e.checkReserver(ctx, req.Host); err != nil {
+		return none, err
+	}
 	pool, err := parsePool(req.AddressPool)
 	if err != nil {
 		return none, err
@@ -93,6 +96,9 @@ func bitsOf(s *ipam.Space, a netip.Addr) int {
 // that is held as well then goes with the endpoint. So does an address that somebody else
 // has reserved meanwhile: see endReservation.
 func (e *Engine) ReleaseAddress(ctx context.Context, req masterapi.ReleaseAddressRequest) error {
+	if err := e.checkReserver(ctx, req.Host); err != nil {
+		return err
+	}
 	id, poolText, _ := strings.Cut(req.NetworkID, "|")
 	pool, err := parsePool(poolText)
 	if err != nil {

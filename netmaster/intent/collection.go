@@ -14,8 +14,8 @@ import (
 type Collection interface {
 	// Name is the path segment under /api/v1/.
 	Name() string
-	// List returns a slice of objects, sorted by key.
-	List() any
+	// List returns a slice of the objects that are shown, sorted by key.
+	List(Sees) any
 	// Get returns one object.
 	Get(key string) (any, error)
 	// Put creates an object from a request body, or updates the one with that key, and
@@ -35,13 +35,15 @@ type collection[T, O any] struct {
 
 func (c *collection[T, O]) Name() string { return c.rows.kind.Collection }
 
-func (c *collection[T, O]) List() any {
+func (c *collection[T, O]) List(sees Sees) any {
 	m := c.e.model
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	objs := make([]*T, 0, len(c.rows.base))
 	for _, key := range slices.Sorted(maps.Keys(c.rows.base)) {
-		objs = append(objs, c.show(key))
+		if obj := c.show(key); sees == nil || sees(c.rows.kind.Tenant(obj)) {
+			objs = append(objs, obj)
+		}
 	}
 	return objs
 }
@@ -100,14 +102,32 @@ func (c *collection[T, O]) store(ctx context.Context, obj *T) (*T, error) {
 	key := c.rows.kind.Key(obj)
 	c.rows.kind.Link(obj)
 	return submit[*T](ctx, c.e.writer, c.rows.alone, func(x *tx) (reply, error) {
-		var err error
+		err := c.permit(ctx, "change", obj)
+		if err != nil {
+			return nil, err
+		}
 		if old, ok := c.rows.get(key); ok {
+			if err := c.permit(ctx, "change", old); err != nil {
+				return nil, err
+			}
 			err = c.rows.update(x, old, obj)
 		} else {
 			err = c.rows.create(x, obj)
 		}
 		return func(int64) any { return c.show(key) }, err
 	})
+}
+
+// permit refuses what only an admin may do with an object.
+func (c *collection[T, O]) permit(ctx context.Context, verb string, obj *T) error {
+	if c.rows.admin == nil {
+		return nil
+	}
+	what, only := c.rows.admin(obj)
+	if !only {
+		return nil
+	}
+	return checkAdmin(ctx, verb, what)
 }
 
 func (c *collection[T, O]) Delete(ctx context.Context, key string) error {
@@ -120,6 +140,9 @@ func (c *collection[T, O]) remove(ctx context.Context, key string) error {
 		obj, ok := c.rows.get(key)
 		if !ok {
 			return nil, c.rows.kind.NotFound()
+		}
+		if err := c.permit(ctx, "delete", obj); err != nil {
+			return nil, err
 		}
 		c.rows.del(x, key)
 		return func(int64) any { return key }, c.rows.remove(x, obj)

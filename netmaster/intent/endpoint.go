@@ -55,12 +55,16 @@ type EndpointChange struct {
 // if the network has an IPv6 subnet, an IPv6 address: the ones asked for, or of the
 // group's pool, or of the network. An endpoint that exists is returned as it is.
 func (e *Engine) CreateEndpoint(ctx context.Context, req masterapi.CreateEndpointRequest) (EndpointChange, error) {
+	netID := state.NetworkID(req.NetworkName, req.TenantName)
+	id, err := endpointID(netID, req.ConfigEP)
+	if err != nil {
+		return EndpointChange{}, err
+	}
+	if err := checkHost(ctx, "create", id, req.ConfigEP.Host); err != nil {
+		return EndpointChange{}, err
+	}
 	return submit[EndpointChange](ctx, e.writer, false, func(x *tx) (reply, error) {
-		netID := state.NetworkID(req.NetworkName, req.TenantName)
-		id, err := endpointID(netID, req.ConfigEP)
-		if err != nil {
-			return nil, err
-		}
+		var err error
 		ep, ok := x.endpoints.get(id)
 		switch {
 		case !ok:
@@ -69,6 +73,9 @@ func (e *Engine) CreateEndpoint(ctx context.Context, req masterapi.CreateEndpoin
 			}
 		case req.ConfigEP.Container != "" && (ep.NetID != netID || ep.EndpointID != req.ConfigEP.Container):
 			return nil, errs.New(errs.Conflict, "endpoint id %s is taken by endpoint %s of network %s", id, ep.EndpointID, ep.NetID)
+		}
+		if err := checkHost(ctx, "read", id, ep.HomingHost); err != nil {
+			return nil, err
 		}
 		return func(rev int64) any {
 			if r, ok := x.endpoints.base[id]; ok && r.v == ep {
@@ -175,6 +182,9 @@ func (e *Engine) deleteEndpoint(ctx context.Context, id string) (EndpointChange,
 		if !ok {
 			return nil, errs.New(errs.NotFound, "key not found: endpoint %s", id)
 		}
+		if err := checkHost(ctx, "delete", id, ep.HomingHost); err != nil {
+			return nil, err
+		}
 		x.endpoints.del(x, id)
 		provide(x, ep, nil)
 		for _, addr := range []string{ep.IPAddress, ep.IPv6Address} {
@@ -198,6 +208,9 @@ func (e *Engine) UpdateEndpoint(ctx context.Context, req masterapi.UpdateEndpoin
 	return submit[bool](ctx, e.writer, false, func(x *tx) (reply, error) {
 		eps := endpointsOfEvent(x, req)
 		for _, ep := range eps {
+			if err := checkHost(ctx, "change", ep.ID, ep.HomingHost); err != nil {
+				return nil, err
+			}
 			upd := afterEvent(*ep, req)
 			if upd.ContainerID != ep.ContainerID || upd.EPCommonName != ep.EPCommonName || !maps.Equal(upd.Labels, ep.Labels) {
 				x.endpoints.put(x, ep.ID, &upd)
@@ -323,8 +336,8 @@ func wanted(x *tx, s *ipam.Space, text string, takeOver bool) (netip.Addr, error
 
 // InspectEndpoint finds the endpoint that a search text names: one whose endpoint id,
 // container id or name is the text, else begins with it, else contains it.
-func (e *Engine) InspectEndpoint(ctx context.Context, search string) (*contivmodel.EndpointInspection, error) {
-	ep := e.findEndpoint(search)
+func (e *Engine) InspectEndpoint(ctx context.Context, search string, sees Sees) (*contivmodel.EndpointInspection, error) {
+	ep := e.findEndpoint(search, sees)
 	if ep == nil {
 		return nil, errs.New(errs.NotFound, "%s not found", contivmodel.EndpointType)
 	}
@@ -340,8 +353,8 @@ func (e *Engine) InspectEndpoint(ctx context.Context, search string) (*contivmod
 	return &contivmodel.EndpointInspection{Oper: oper}, nil
 }
 
-// findEndpoint prefers, among endpoints that match equally well, the lowest id.
-func (e *Engine) findEndpoint(search string) *state.Endpoint {
+// findEndpoint prefers, among endpoints that match equally well and are shown, the lowest id.
+func (e *Engine) findEndpoint(search string, sees Sees) *state.Endpoint {
 	m := e.model
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -352,7 +365,8 @@ func (e *Engine) findEndpoint(search string) *state.Endpoint {
 		for _, text := range []string{r.v.ID, r.v.EndpointID, r.v.ContainerID, r.v.EPCommonName} {
 			rank = min(rank, match(text, search))
 		}
-		if rank < bestRank || rank == bestRank && best != nil && r.v.ID < best.ID {
+		better := rank < bestRank || rank == bestRank && best != nil && r.v.ID < best.ID
+		if better && sees.tenant(m.tenantOf(r.v)) {
 			best, bestRank = r.v, rank
 		}
 	}

@@ -169,17 +169,17 @@ func compare[K comparable, V any](t tb, what string, want, got *table[K, V]) {
 func (e *Engine) checkLinks(t tb) {
 	t.Helper()
 	forward, backward := map[string]bool{}, map[string]bool{}
-	for _, n := range e.networks().List().([]*contivmodel.Network) {
+	for _, n := range e.networks().List(nil).([]*contivmodel.Network) {
 		forward["network "+n.Key+" tenant "+n.Links.Tenant.Key] = true
 		for g := range n.LinkSets.EndpointGroups {
 			backward["group "+g+" network "+n.Key] = true
 		}
 	}
-	for _, g := range e.groups().List().([]*contivmodel.EndpointGroup) {
+	for _, g := range e.groups().List(nil).([]*contivmodel.EndpointGroup) {
 		forward["group "+g.Key+" network "+g.Links.Network.Key] = true
 		forward["group "+g.Key+" tenant "+g.Links.Tenant.Key] = true
 	}
-	for _, tn := range e.tenants().List().([]*contivmodel.Tenant) {
+	for _, tn := range e.tenants().List(nil).([]*contivmodel.Tenant) {
 		for n := range tn.LinkSets.Networks {
 			backward["network "+n+" tenant "+tn.Key] = true
 		}
@@ -195,7 +195,7 @@ func (e *Engine) checkLinks(t tb) {
 
 // checkPolicyLinks adds the links among groups, net profiles, policies and rules.
 func (e *Engine) checkPolicyLinks(forward, backward map[string]bool) {
-	for _, g := range e.groups().List().([]*contivmodel.EndpointGroup) {
+	for _, g := range e.groups().List(nil).([]*contivmodel.EndpointGroup) {
 		for p := range g.LinkSets.Policies {
 			forward["group "+g.Key+" policy "+p] = true
 		}
@@ -209,30 +209,30 @@ func (e *Engine) checkPolicyLinks(forward, backward map[string]bool) {
 			forward["group "+g.Key+" profile "+p] = true
 		}
 	}
-	for _, c := range e.contracts().List().([]*contivmodel.ExtContractsGroup) {
+	for _, c := range e.contracts().List(nil).([]*contivmodel.ExtContractsGroup) {
 		for g := range c.LinkSets.EndpointGroups {
 			backward["group "+g+" contracts "+c.Key] = true
 		}
 	}
-	for _, s := range e.services().List().([]*contivmodel.ServiceLB) {
+	for _, s := range e.services().List(nil).([]*contivmodel.ServiceLB) {
 		forward["service "+s.Key+" tenant "+s.Links.Tenant.Key] = true
 		forward["service "+s.Key+" network "+s.Links.Network.Key] = true
 	}
-	for _, n := range e.networks().List().([]*contivmodel.Network) {
+	for _, n := range e.networks().List(nil).([]*contivmodel.Network) {
 		for s := range n.LinkSets.Servicelbs {
 			backward["service "+s+" network "+n.Key] = true
 		}
 	}
-	for _, p := range e.appProfiles().List().([]*contivmodel.AppProfile) {
+	for _, p := range e.appProfiles().List(nil).([]*contivmodel.AppProfile) {
 		forward["app "+p.Key+" tenant "+p.Links.Tenant.Key] = true
 	}
-	for _, p := range e.netprofiles().List().([]*contivmodel.Netprofile) {
+	for _, p := range e.netprofiles().List(nil).([]*contivmodel.Netprofile) {
 		forward["profile "+p.Key+" tenant "+p.Links.Tenant.Key] = true
 		for g := range p.LinkSets.EndpointGroups {
 			backward["group "+g+" profile "+p.Key] = true
 		}
 	}
-	for _, p := range e.policies().List().([]*contivmodel.Policy) {
+	for _, p := range e.policies().List(nil).([]*contivmodel.Policy) {
 		forward["policy "+p.Key+" tenant "+p.Links.Tenant.Key] = true
 		for g := range p.LinkSets.EndpointGroups {
 			backward["group "+g+" policy "+p.Key] = true
@@ -241,7 +241,7 @@ func (e *Engine) checkPolicyLinks(forward, backward map[string]bool) {
 			backward["rule "+r+" policy "+p.Key] = true
 		}
 	}
-	for _, r := range e.rules().List().([]*contivmodel.Rule) {
+	for _, r := range e.rules().List(nil).([]*contivmodel.Rule) {
 		for p := range r.LinkSets.Policies {
 			forward["rule "+r.Key+" policy "+p] = true
 		}
@@ -249,7 +249,7 @@ func (e *Engine) checkPolicyLinks(forward, backward map[string]bool) {
 			forward["rule "+r.Key+" group "+g] = true
 		}
 	}
-	for _, tn := range e.tenants().List().([]*contivmodel.Tenant) {
+	for _, tn := range e.tenants().List(nil).([]*contivmodel.Tenant) {
 		for s := range tn.LinkSets.Servicelbs {
 			backward["service "+s+" tenant "+tn.Key] = true
 		}

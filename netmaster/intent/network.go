@@ -26,8 +26,11 @@ func registerNetworks(m *model) networkTables {
 			return errs.New(errs.Exists, "cannot change network parameters after creation: network %s exists", n.Key)
 		},
 		remove: removeNetwork,
-		view:   m.viewNetwork,
-		oper:   m.networkOper,
+		admin: func(n *contivmodel.Network) (string, bool) {
+			return "infra network " + n.Key, n.NwType == state.NetworkInfra
+		},
+		view: m.viewNetwork,
+		oper: m.networkOper,
 	})}
 	t.ofTenant = t.indexed(func(_ string, n *contivmodel.Network) string { return n.TenantName })
 	t.records = newTable[string, state.Network](func(id string) string { return state.NetworkRoot + id })

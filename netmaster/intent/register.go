@@ -21,6 +21,9 @@ type lifecycle[T, O any] struct {
 	create func(x *tx, obj *T) error
 	update func(x *tx, old, obj *T) error
 	remove func(x *tx, obj *T) error
+	// admin says which objects only an admin may create, change or delete, besides what
+	// netmaster/authz says of the kind; nil: none. What it returns names the object.
+	admin func(obj *T) (what string, only bool)
 	// view adds the links that are derived; nil when there are none. oper makes the
 	// operational part from the model. Both run with the model locked for reading.
 	view func(obj *T) *T

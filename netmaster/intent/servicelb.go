@@ -215,23 +215,25 @@ func (m *model) serviceOper(s *contivmodel.ServiceLB, hosts vteps) (contivmodel.
 }
 
 // Services returns the records of all services, sorted by id.
-func (e *Engine) Services() []*state.ServiceLB {
+func (e *Engine) Services(sees Sees) []*state.ServiceLB {
 	m := e.model
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	all := make([]*state.ServiceLB, 0, len(m.services.records.base))
 	for _, id := range slices.Sorted(maps.Keys(m.services.records.base)) {
-		all = append(all, m.services.records.base[id].v)
+		if rec := m.services.records.base[id].v; sees.tenant(rec.Tenant) {
+			all = append(all, rec)
+		}
 	}
 	return all
 }
 
 // Service returns the record of one service, <service>:<tenant>.
-func (e *Engine) Service(id string) (*state.ServiceLB, error) {
+func (e *Engine) Service(id string, sees Sees) (*state.ServiceLB, error) {
 	m := e.model
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if r, ok := m.services.records.base[id]; ok {
+	if r, ok := m.services.records.base[id]; ok && sees.tenant(r.v.Tenant) {
 		return r.v, nil
 	}
 	return nil, errs.New(errs.NotFound, "service %s not found", id)

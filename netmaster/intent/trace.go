@@ -7,15 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/contiv/netplugin/netmaster/trace"
 	"github.com/contiv/netplugin/state"
-	"github.com/contiv/netplugin/state/traceapi"
 )
-
-// Trace follows a packet through the cluster; see trace.Run.
-func (e *Engine) Trace(ctx context.Context, q traceapi.Query) (*traceapi.Trace, error) {
-	return trace.Run(ctx, e, e.agents, q)
-}
 
 // EndpointsAt finds the endpoints with an address, in one tenant or, for "", in all; in
 // the order of their ids.
@@ -35,7 +28,7 @@ func (e *Engine) EndpointsAt(a netip.Addr, tenant string) []*state.Endpoint {
 }
 
 // EndpointNamed finds an endpoint as InspectEndpoint does; nil: there is none.
-func (e *Engine) EndpointNamed(search string) *state.Endpoint { return e.findEndpoint(search) }
+func (e *Engine) EndpointNamed(search string) *state.Endpoint { return e.findEndpoint(search, nil) }
 
 // ServiceAt returns the addresses of a service; none: there is no such service.
 func (e *Engine) ServiceAt(name, tenant string) []netip.Addr {

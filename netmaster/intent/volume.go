@@ -18,7 +18,7 @@ func registerReserved[T, O any](m *model, kind contivmodel.Kind[T, O]) {
 func (u reserved[T, O]) serve(*Engine) Collection { return u }
 
 func (u reserved[T, O]) Name() string            { return u.kind.Collection }
-func (u reserved[T, O]) List() any               { return []*T{} }
+func (u reserved[T, O]) List(Sees) any           { return []*T{} }
 func (u reserved[T, O]) Get(string) (any, error) { return nil, u.kind.NotFound() }
 
 func (u reserved[T, O]) Put(_ context.Context, key string, body []byte) (any, error) {

@@ -10,10 +10,12 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/contiv/netplugin/netmaster/authz"
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/netmaster/events"
 	"github.com/contiv/netplugin/netmaster/intent/intenttest"
 	"github.com/contiv/netplugin/objdb"
+	"github.com/contiv/netplugin/state/identity"
 )
 
 // Config is what tests start a netmaster with unless they say otherwise.
@@ -40,7 +42,7 @@ func Start(t testing.TB, store objdb.Store, cfg daemon.LeaderConfig) string {
 		hub.Run(ctx, store)
 	}()
 	<-hub.Ready()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch strings.TrimSuffix(r.URL.Path, "/") {
 		case "/version":
 			_, _ = w.Write([]byte(`{"GitCommit":"abc1234","Version":"1.2.0","BuildTime":"04-16-2019.09-31-33.UTC"}` + "\n"))
@@ -49,7 +51,8 @@ func Start(t testing.TB, store objdb.Store, cfg daemon.LeaderConfig) string {
 		default:
 			c.ServeHTTP(w, r)
 		}
-	}))
+	})
+	s := httptest.NewServer(identify(authz.Gate(authz.New(authz.Config{Swarm: cfg.ClusterMode == "swarm-mode"}), serve)))
 	t.Cleanup(func() {
 		cancel()
 		c.Wait()
@@ -57,6 +60,17 @@ func Start(t testing.TB, store objdb.Store, cfg daemon.LeaderConfig) string {
 		s.Close()
 	})
 	return s.URL
+}
+
+// identify believes a request's identity.Header; without one, everything is allowed.
+func identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, err := identity.Forwarded(r.Header)
+		if err != nil {
+			id = identity.Identity{Kind: identity.Anonymous, Grants: []identity.Grant{{Role: identity.Admin}}}
+		}
+		next.ServeHTTP(w, r.WithContext(identity.With(r.Context(), id)))
+	})
 }
 
 // Log returns a logger that writes to the test's output.
