@@ -78,7 +78,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if err != nil {
 		return err
 	}
-	secured, err := sec.config()
+	secured, err := sec.config(o.network.Mode)
 	if err != nil {
 		return err
 	}

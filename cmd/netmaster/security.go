@@ -16,6 +16,7 @@ import (
 
 	"github.com/contiv/netplugin/mgmtfn/socket"
 	"github.com/contiv/netplugin/netmaster/auth"
+	"github.com/contiv/netplugin/netmaster/authz"
 	"github.com/contiv/netplugin/netmaster/ca"
 	"github.com/contiv/netplugin/netmaster/daemon"
 	"github.com/contiv/netplugin/objdb"
@@ -185,13 +186,15 @@ func (s *security) plain() any {
 	return nil
 }
 
-// config is what the daemon needs.
-func (s *security) config() (daemon.Security, error) {
+// config is what the daemon needs. mode is the cluster mode.
+func (s *security) config(mode string) (daemon.Security, error) {
 	c := daemon.Security{Mode: s.opts.Mode}
 	if !c.Mode.TLS() {
 		return c, nil
 	}
+	rules := authz.New(authz.Config{Swarm: mode == "swarm-mode"})
 	c.Credentials, c.Tokens = s.creds, s.auth
+	c.Gate = func(next http.Handler) http.Handler { return authz.Gate(rules, next) }
 	c.Local = map[string]http.Handler{securityapi.Prefix: s.ca.Handler(), auth.Prefix: s.auth.Handler()}
 	if s.opts.socket == "" {
 		return c, nil
