@@ -13,7 +13,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,8 +36,12 @@ const maxAnswer = 256 << 20
 // Config says how to reach netmaster.
 type Config struct {
 	// URLs are base URLs, http or https, of one or more netmasters of a cluster, or of
-	// an authenticating proxy before them.
+	// an authenticating proxy before them; or unix:///PATH, a socket of this host.
 	URLs []string
+	// CA is the cluster's certificate authority, in PEM: servers must have a certificate of
+	// it as netmasters have. Empty: they must have one for their address that the system
+	// accepts.
+	CA []byte
 	// Insecure accepts any TLS certificate.
 	Insecure bool
 	// Token is sent as X-Auth-Token, over https only.
@@ -53,7 +56,7 @@ type Config struct {
 
 // Client is a connection to the netmasters of a cluster. Safe for concurrent use.
 type Client struct {
-	bases  []string
+	bases  []base
 	token  string
 	http   *http.Client
 	stream *http.Client // without a time limit
@@ -76,20 +79,34 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{token: cfg.Token, patience: cfg.Patience}
 	for _, text := range cfg.URLs {
-		u, err := url.Parse(text)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, errs.New(errs.Invalid, "netmaster URL %q: expected http://HOST[:PORT] or https://HOST[:PORT]", text)
+		b, err := parseBase(text)
+		if err != nil {
+			return nil, err
 		}
-		c.bases = append(c.bases, strings.TrimRight(text, "/"))
+		c.bases = append(c.bases, b)
+	}
+	settings, err := tlsConfig(cfg)
+	if err != nil {
+		return nil, err
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: cfg.Insecure, MinVersion: tls.VersionTLS12} // asked for
+	transport.TLSClientConfig = settings
+	transport.DialContext = dialBases(c.bases, transport.DialContext)
 	transport.MaxIdleConnsPerHost = 16
-	c.http, c.stream = &http.Client{Transport: transport, Timeout: cfg.Timeout}, &http.Client{Transport: transport}
+	c.http = &http.Client{Transport: transport, Timeout: cfg.Timeout, CheckRedirect: sameServer}
+	c.stream = &http.Client{Transport: transport, CheckRedirect: sameServer}
 	if cfg.Timeout == 0 {
 		c.http.Timeout = defaultTimeout
 	}
 	return c, nil
+}
+
+// sameServer follows a redirect only to the server that was asked: the token is for no other.
+func sameServer(req *http.Request, via []*http.Request) error {
+	if req.URL.Scheme != via[0].URL.Scheme || req.URL.Host != via[0].URL.Host || len(via) > 5 {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // Close drops idle connections.
@@ -218,10 +235,13 @@ func (c *Client) round(ctx context.Context, r *repeater, text []byte) (*http.Res
 	return nil, errs.New(errs.Unavailable, "%s", strings.Join(failed, "; "))
 }
 
-func (c *Client) request(ctx context.Context, method, base, path string, text []byte) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, base+path, bytes.NewReader(text))
+func (c *Client) request(ctx context.Context, method string, at base, path string, text []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, at.url+path, bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	if at.socket != "" {
+		req.Host = "localhost"
 	}
 	if len(text) > 0 {
 		req.Header.Set("Content-Type", "application/json")
@@ -260,6 +280,10 @@ func readAnswer(resp *http.Response, v any) error {
 		return &Error{Status: resp.StatusCode, Text: "Page not found!"}
 	case http.StatusForbidden:
 		return &Error{Status: resp.StatusCode, Text: "Access denied!"}
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests:
+		if strings.HasPrefix(string(text), "{") { // about who asks
+			return &Error{Status: resp.StatusCode, Text: reason(resp.Status, text)}
+		}
 	case http.StatusInternalServerError, http.StatusServiceUnavailable:
 		if line := strings.TrimSpace(string(text)); line != "" {
 			return &Error{Status: resp.StatusCode, Text: line}

@@ -82,6 +82,7 @@ func tree(stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 			clusterCommands(),
 			completeCommand(),
 			completionCommand(),
+			configCommands(),
 			endpointCommands(),
 			exportCommand(),
 			externalContractsCommands(),
@@ -92,10 +93,14 @@ func tree(stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 			netprofileCommands(),
 			networkCommands(),
 			policyCommands(),
+			roleCommands(),
 			serviceCommands(),
 			tenantCommands(),
+			tokenCommands(),
 			traceCommand(),
+			userCommands(),
 			versionCommand(),
+			whoAmICommand(),
 		},
 		HideVersion: true, // ours prints three lines
 		// Errors come back to us; the library must neither print them nor exit.
@@ -171,6 +176,11 @@ func leaf(name, usage string, args arguments, flags []cli.Flag, run func(ctx con
 	if slices.Contains([]string{"apply", "create", "update", "set", "rm", "rule-add", "rule-rm"}, name) {
 		flags = append(slices.Clone(flags), waitFlag())
 	}
+	return plain(name, usage, args, flags, run)
+}
+
+// plain makes a command of that kind that changes nothing that hosts apply.
+func plain(name, usage string, args arguments, flags []cli.Flag, run func(ctx context.Context, cmd *cli.Command) error) *cli.Command {
 	aliases := map[string][]string{"rm": {"delete"}, "ls": {"list"}, "group-ls": {"group-list"}}
 	return &cli.Command{
 		Name: name, Aliases: aliases[name], Usage: usage, ArgsUsage: args.names, Flags: flags,

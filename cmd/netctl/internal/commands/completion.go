@@ -233,11 +233,18 @@ func (t *typed) ask(ctx context.Context, typ string, under ...string) []string {
 	if i < 0 {
 		return nil
 	}
-	at := urls(t.root)
-	if typed := t.options["netmaster"]; typed != "" {
-		at = strings.Split(typed, ",")
+	s := selected(t.root)
+	s.insecure = s.insecure || t.insecure
+	for name, to := range map[string]*string{"netmaster": &s.netmaster, "context": &s.context, "ca": &s.ca} {
+		if typed := t.options[name]; typed != "" {
+			*to = typed
+		}
 	}
-	c, err := dial(at, t.insecure || t.root.Bool("insecure"))
+	at, err := s.find()
+	if err != nil {
+		return nil
+	}
+	c, err := at.dial(throughChanges)
 	if err != nil {
 		return nil
 	}
