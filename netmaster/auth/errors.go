@@ -21,6 +21,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
+// ServeHTTP answers a request with the error as the login API does.
+func (e *Error) ServeHTTP(w http.ResponseWriter, _ *http.Request) { WriteError(w, e) }
+
 // Status is the HTTP status.
 func (e *Error) Status() int { return e.Code }
 

@@ -34,8 +34,9 @@ type Security struct {
 
 // Authenticator tells whose token a request has.
 type Authenticator interface {
-	// Authenticate returns false if the request has no token. An error that has a method
-	// Status() int is answered with that status, others with 400.
+	// Authenticate returns false if the request has no token. An error that is an
+	// http.Handler answers the request; one that has a method Status() int is answered with
+	// that status, others with 400.
 	Authenticate(r *http.Request) (id identity.Identity, found bool, err error)
 }
 
@@ -95,6 +96,11 @@ func (d *Daemon) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, err := d.whoAsks(r)
 		if err != nil {
+			var answer http.Handler
+			if errors.As(err, &answer) {
+				answer.ServeHTTP(w, r)
+				return
+			}
 			status := http.StatusBadRequest
 			var coded interface{ Status() int }
 			if errors.As(err, &coded) {

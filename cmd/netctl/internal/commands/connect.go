@@ -39,7 +39,7 @@ type target struct {
 	ca       string // PEM
 	insecure bool
 	token    string
-	fileErr  error // why the file of logins cannot be read; a login is how to mend it
+	fileErr  error // why the file of logins cannot be read; a login replaces it
 }
 
 // selectors are the options that choose a target. Empty means: not given.
