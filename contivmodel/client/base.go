@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"net"
@@ -81,4 +82,11 @@ func tlsConfig(cfg Config) (*tls.Config, error) {
 		return s.PeerCertificates[0].VerifyHostname(s.ServerName)
 	}
 	return settings, nil
+}
+
+// isUntrusted reports whether a server was refused for its certificate, which will be the same
+// a moment later.
+func isUntrusted(err error) bool {
+	var verify *tls.CertificateVerificationError
+	return errors.As(err, &verify) || errs.Is(err, errs.Invalid)
 }

@@ -212,6 +212,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.R
 // one counts in any case.
 func (c *Client) round(ctx context.Context, r *repeater, text []byte) (*http.Response, error) {
 	var failed []string
+	r.untrusted = true
 	for i, base := range c.bases {
 		req, err := c.request(ctx, r.method, base, r.path, text)
 		if err != nil {
@@ -228,6 +229,7 @@ func (c *Client) round(ctx context.Context, r *repeater, text []byte) (*http.Res
 			r.served = true
 		}
 		failed = append(failed, err.Error())
+		r.untrusted = r.untrusted && isUntrusted(err)
 		if ctx.Err() != nil || resp == nil && !r.mayGoOn(err) {
 			break
 		}

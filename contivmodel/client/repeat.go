@@ -28,6 +28,7 @@ type repeater struct {
 	pauses       *retry.Backoff
 	served       bool // one try may have taken effect
 	lost         bool // the last one was sent, may not be repeated, and has no answer
+	untrusted    bool // every server of the last round has a certificate that does not count
 }
 
 // idempotent reports whether sending the request twice does the same as sending it once.
@@ -51,7 +52,7 @@ func (r *repeater) mayGoOn(err error) bool {
 
 // again reports, after a pause, whether there is another round.
 func (r *repeater) again(ctx context.Context, resp *http.Response, err error) bool {
-	unavailable := err != nil && !r.lost
+	unavailable := err != nil && !r.lost && !r.untrusted
 	if err == nil && resp.StatusCode == http.StatusServiceUnavailable {
 		r.served = true // it may have been, when a leader was lost in the middle
 		unavailable = r.idempotent()

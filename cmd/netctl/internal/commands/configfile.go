@@ -94,7 +94,7 @@ func (c configFile) write() error {
 }
 
 // keepToken stores the token of a login, or "" to forget it, where the target's belongs. A
-// file that cannot be read is replaced: a login replaces it.
+// file that cannot be read is replaced.
 func keepToken(t target, token string) error {
 	c, err := readConfig()
 	if err != nil {

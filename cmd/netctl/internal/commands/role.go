@@ -28,7 +28,7 @@ func roleCommands() *cli.Command {
 				arguments{names: "PRINCIPAL ROLE", count: 2, missing: "Principal and role required: a local user, the DN of an LDAP group, oidc:GROUP, or system:serviceaccount:NAMESPACE:NAME"},
 				[]cli.Flag{&cli.StringFlag{Name: "tenant", Aliases: []string{"t"}, Usage: "name of the tenant"}}, addRole),
 			plain("rm", "take a role away", arguments{names: "ID", count: 1, missing: "ID of role ls required"}, nil, func(ctx context.Context, cmd *cli.Command) error {
-				return auth(ctx, cmd, http.MethodDelete, "authorizations/"+url.PathEscape(cmd.Args().First())+"/", nil, nil)
+				return callAuth(ctx, cmd, http.MethodDelete, "authorizations/"+url.PathEscape(cmd.Args().First())+"/", nil, nil)
 			}),
 		},
 	}
@@ -48,7 +48,7 @@ func addRole(ctx context.Context, cmd *cli.Command) error {
 		"principalName": principal, "local": !strings.ContainsAny(principal, "=:"), "role": cmd.Args().Get(1), "tenantName": cmd.String("tenant"),
 	}
 	var made authorization
-	if err := auth(ctx, cmd, http.MethodPost, "authorizations/", in, &made); err != nil {
+	if err := callAuth(ctx, cmd, http.MethodPost, "authorizations/", in, &made); err != nil {
 		return err
 	}
 	return print(cmd, made.PrincipalName+" has the role "+roleText(made.Role, made.TenantName)+"\n")
@@ -79,7 +79,7 @@ func tokenCommands() *cli.Command {
 			}, createToken),
 			plain("ls", "list service tokens", noArguments(), []cli.Flag{jsonFlag()}, listTokens),
 			plain("rm", "remove a service token, which ends it", arguments{names: "ID", count: 1, missing: "ID of token ls required"}, nil, func(ctx context.Context, cmd *cli.Command) error {
-				return auth(ctx, cmd, http.MethodDelete, tokensPath+url.PathEscape(cmd.Args().First())+"/", nil, nil)
+				return callAuth(ctx, cmd, http.MethodDelete, tokensPath+url.PathEscape(cmd.Args().First())+"/", nil, nil)
 			}),
 		},
 	}
@@ -88,7 +88,7 @@ func tokenCommands() *cli.Command {
 func createToken(ctx context.Context, cmd *cli.Command) error {
 	in := map[string]any{"name": cmd.Args().First(), "role": cmd.String("role"), "tenantName": cmd.String("tenant"), "ttl": cmd.Duration("ttl").String()}
 	var made serviceToken
-	if err := auth(ctx, cmd, http.MethodPost, tokensPath, in, &made); err != nil {
+	if err := callAuth(ctx, cmd, http.MethodPost, tokensPath, in, &made); err != nil {
 		return err
 	}
 	return print(cmd, made.Token+"\n")

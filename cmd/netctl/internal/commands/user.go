@@ -44,14 +44,14 @@ func userCommands() *cli.Command {
 				&cli.BoolFlag{Name: "disable", Usage: "do not let the user in"}, &cli.BoolFlag{Name: "enable", Usage: "let the user in again"}), updateUser),
 			plain("passwd", "set a user's password, which ends the user's logins", name, password, setPassword),
 			plain("rm", "delete a user with its roles and service tokens", name, nil, func(ctx context.Context, cmd *cli.Command) error {
-				return auth(ctx, cmd, http.MethodDelete, usersPath+url.PathEscape(cmd.Args().First())+"/", nil, nil)
+				return callAuth(ctx, cmd, http.MethodDelete, usersPath+url.PathEscape(cmd.Args().First())+"/", nil, nil)
 			}),
 		},
 	}
 }
 
-// auth sends a request to the login API.
-func auth(ctx context.Context, cmd *cli.Command, method, path string, in, out any) error {
+// callAuth sends a request to the login API.
+func callAuth(ctx context.Context, cmd *cli.Command, method, path string, in, out any) error {
 	c, err := connect(cmd)
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func auth(ctx context.Context, cmd *cli.Command, method, path string, in, out an
 // listAuth prints a list of the login API, as a table or as JSON.
 func listAuth[T any](ctx context.Context, cmd *cli.Command, path string, t table, row func(T) []string) error {
 	var all []T
-	if err := auth(ctx, cmd, http.MethodGet, path, nil, &all); err != nil {
+	if err := callAuth(ctx, cmd, http.MethodGet, path, nil, &all); err != nil {
 		return err
 	}
 	if cmd.Bool("json") {
@@ -93,7 +93,7 @@ func createUser(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	in := map[string]any{"username": cmd.Args().First(), "password": password, "first_name": cmd.String("first-name"), "last_name": cmd.String("last-name")}
-	if err := auth(ctx, cmd, http.MethodPost, usersPath, in, nil); err != nil {
+	if err := callAuth(ctx, cmd, http.MethodPost, usersPath, in, nil); err != nil {
 		return err
 	}
 	return showPassword(cmd, password)
@@ -112,7 +112,7 @@ func updateUser(ctx context.Context, cmd *cli.Command) error {
 	if len(in) == 0 || cmd.Bool("disable") && cmd.Bool("enable") {
 		return misuse("say what to change: --first-name, --last-name, and one of --disable and --enable")
 	}
-	return auth(ctx, cmd, http.MethodPatch, usersPath+url.PathEscape(cmd.Args().First())+"/", in, nil)
+	return callAuth(ctx, cmd, http.MethodPatch, usersPath+url.PathEscape(cmd.Args().First())+"/", in, nil)
 }
 
 func setPassword(ctx context.Context, cmd *cli.Command) error {
@@ -121,7 +121,7 @@ func setPassword(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	in := map[string]any{"password": password}
-	if err := auth(ctx, cmd, http.MethodPatch, usersPath+url.PathEscape(cmd.Args().First())+"/", in, nil); err != nil {
+	if err := callAuth(ctx, cmd, http.MethodPatch, usersPath+url.PathEscape(cmd.Args().First())+"/", in, nil); err != nil {
 		return err
 	}
 	return showPassword(cmd, password)
@@ -159,7 +159,7 @@ func whoAmICommand() *cli.Command {
 	return plain("whoami", "show who the server takes you for, and your roles", noArguments(), []cli.Flag{jsonFlag()},
 		func(ctx context.Context, cmd *cli.Command) error {
 			var id identity.Identity
-			if err := auth(ctx, cmd, http.MethodGet, "whoami/", nil, &id); err != nil {
+			if err := callAuth(ctx, cmd, http.MethodGet, "whoami/", nil, &id); err != nil {
 				return err
 			}
 			if cmd.Bool("json") {
