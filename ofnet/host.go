@@ -6,26 +6,27 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// HostAccess is the private subnet of a host: its containers are known there by
-// addresses that no tenant can have.
+// HostAccess is a host's private subnet: the host knows its containers there by addresses
+// that no tenant can have.
 type HostAccess struct {
 	MAC              MAC        // of the host's port
 	Addr4, Addr6     netip.Addr // of the host
 	Subnet4, Subnet6 netip.Prefix
-	// Pass4 and Pass6 are what containers see instead of a client for whom the host
-	// forwards, where they have no route back to that one.
+	// Pass4 and Pass6 replace the address of a client for whom the host forwards, where
+	// the containers have no route back to that address.
 	Pass4, Pass6 netip.Addr
-	// NodeSNAT4 and NodeSNAT6 are this host's among hosts: under them it reaches containers of
-	// others. No container may have them. Zero: it does not.
+	// NodeSNAT4 and NodeSNAT6 are this host's node SNAT addresses, with which it reaches
+	// containers of other hosts. No container may have them. Zero: it does not reach
+	// them.
 	NodeSNAT4, NodeSNAT6 netip.Addr
-	Tunnel6              bool // tunnels are of IPv6
+	Tunnel6              bool // tunnels use IPv6
 }
 
 func (h HostAccess) enabled() bool { return h.Addr4.IsValid() || h.Addr6.IsValid() }
 
 func (h HostAccess) addrs() []netip.Addr { return []netip.Addr{h.Addr4, h.Addr6} }
 
-// answers are the addresses to which containers answer the host.
+// answers are the addresses to which containers reply to the host.
 func (h HostAccess) answers() []netip.Addr { return append(h.addrs(), h.Pass4, h.Pass6) }
 
 // hostAccess forwards between containers and the host's port.
@@ -50,7 +51,7 @@ func (h HostAccess) answers() []netip.Addr { return append(h.addrs(), h.Pass4, h
 // container's own address is not.
 type hostAccess struct{ world bool }
 
-// hostZoneBit makes the zone of a VRF's translations from its number.
+// hostZoneBit, added to the number of a VRF, is the zone of its translations.
 const hostZoneBit = 1 << 14
 
 func hostZone(vrf uint16) uint16 { return hostZoneBit | vrf }
@@ -85,7 +86,7 @@ func (f hostAccess) base(p *Pipeline) []row {
 	deliver := goTo(p.to(tableHostDeliver))
 	toContainer := apply(of.NewActions().OutputReg(regOutPort.all()))
 	if f.world {
-		// It may be the answer of what stands behind a service on hosts, or outside.
+		// It may be the reply of a backend on a host, or outside.
 		toContainer = goTo(p.to(tableServiceReply))
 	}
 	rows := []row{
@@ -101,7 +102,7 @@ func (f hostAccess) base(p *Pipeline) []row {
 			Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(of.FieldCTMark.Is(0)),
 		}), p.to(tableHostDeliver))})
 	}
-	// What has been let through: the host has routed it already.
+	// Already allowed: the host has routed it.
 	passed := row{p.first(stageOutput), prioSpecific, of.NewMatch().With(regOrigin.is(originPassed)), apply(of.NewActions().OutputReg(regOutPort.all()))}
 	if p.set.Routing {
 		passed.do = goTo(p.to(tableDeliver))
@@ -121,9 +122,9 @@ func (f hostAccess) base(p *Pipeline) []row {
 	return rows
 }
 
-// hostCheck tracks connections of the host with the containers that match, where these
-// are tracked because of rules or endpoint policies. Otherwise answers of the host would
-// count as unsolicited.
+// hostCheck tracks connections of the host with the containers that match, where those are
+// tracked because of rules or endpoint policies. Otherwise replies of the host would count
+// as unsolicited.
 func (p *Pipeline) hostCheck(containers of.Match) []row {
 	if !p.set.Host.enabled() {
 		return nil
@@ -140,7 +141,7 @@ func (f hostAccess) network(p *Pipeline, n Network) []row {
 		if !s.IsValid() {
 			continue
 		}
-		// The host forwards for nobody inside: that would permit spoofing.
+		// The host does not forward for local containers: that would permit spoofing.
 		inside := of.NewMatch().With(regOrigin.is(originPassed)).With(regVRF.is(uint32(n.VRF))).Src(s)
 		rows = append(rows, row{tableHostCheck, prioDrop, inside, drop})
 		if f.world {
@@ -150,7 +151,7 @@ func (f hostAccess) network(p *Pipeline, n Network) []row {
 	return rows
 }
 
-// port gives the rows of the host's own port.
+// port returns the rows of the host's own port.
 func (f hostAccess) port(p *Pipeline, o HostPort) []row {
 	port := o.Port
 	h := p.set.Host
@@ -198,7 +199,7 @@ func (f hostAccess) endpoint(p *Pipeline, e Endpoint) []row {
 	return append(rows, f.family(p, e, e.IPv6, e.Private6, p.set.Host.Addr6, e.OwnsIPv6)...)
 }
 
-// family gives the rows of one of an endpoint's addresses.
+// family returns the rows of one of an endpoint's addresses.
 func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip.Addr, direct bool) []row {
 	if !own.IsValid() || !hostAddr.IsValid() {
 		return nil
@@ -230,17 +231,17 @@ func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip
 	}
 	rows = append(rows, p.begin(tableHostNew, prioNormal, e, from, apply(of.NewActions().CT(ct(out, tableHostEmit))))...)
 	if direct {
-		// The host knows this endpoint by its own address: unless it has asked for the
-		// private one, it is to see that.
+		// The host uses the endpoint's own address: so that is the source it must see,
+		// unless it has asked for the private one.
 		rows = append(rows, row{tableHostIn, prioNormal, of.NewMatch().Dst(host(own)), apply(arrived.CT(ct(of.NAT{}, next)))})
 		rows = append(rows, p.begin(tableHostNew, prioDrop, e, from.Dst(host(hostAddr)), apply(of.NewActions().CT(ct(of.NAT{}, tableHostEmit))))...)
 	}
 	return rows
 }
 
-// hostNeighbour answers, in the bridge modes, ARP and neighbor discovery for the
-// host: the host's address, for those with a route to it on their link, and in the
-// VXLAN bridge also for the gateways, which no other router can be.
+// hostNeighbour answers, in the bridge modes, ARP and neighbor discovery for the host: for
+// the host's address, and in the VXLAN bridge also for the gateways, as no other router can
+// have these.
 type hostNeighbour struct{}
 
 func (hostNeighbour) id() uint8 { return featureHost }

@@ -9,8 +9,8 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// TestTraceForwardedByTheHost: what the host only forwards to a container is judged, by
-// its guard and by rules, and what the host itself sends is not.
+// TestTraceForwardedByTheHost: packets that the host only forwards to a container are
+// subject to the container's policy and to rules; packets from the host itself are not.
 func TestTraceForwardedByTheHost(t *testing.T) {
 	sw := ovstest.Start(t)
 	for name, set := range hostModes {

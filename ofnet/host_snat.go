@@ -17,15 +17,15 @@ import (
 //	           host-emit     what answers such a connection goes back into the tunnel
 //	here       tunnel-net    translated back, to the host
 
-// fromHostMark is the mark, in the zone of a VRF's translations, of what came from another
-// host; the label is that host's tunnel address.
+// fromHostMark is the mark, in the zone of a VRF's translations, of connections from other
+// hosts; the label is the tunnel address of that host.
 const fromHostMark = 1
 
-// far are the addresses of this host among hosts, by family.
+// snat returns the node SNAT addresses of this host.
 func (h HostAccess) snat() []netip.Addr { return []netip.Addr{h.NodeSNAT4, h.NodeSNAT6} }
 
-// otherHost says where a packet's other host stands, when it comes and when it goes, and
-// which part of the label holds it.
+// otherHost returns the fields with the other host's tunnel address in received and sent
+// packets, and the part of the label that stores it.
 func (h HostAccess) otherHost() (src, dst, label of.Subfield) {
 	if h.Tunnel6 {
 		return of.FieldTunIPv6Src.All(), of.FieldTunIPv6Dst.All(), of.FieldCTLabel.Range(0, 127)
@@ -37,7 +37,7 @@ func (f hostAccess) nodeSNAT(p *Pipeline) bool {
 	return f.world && (p.set.Host.NodeSNAT4.IsValid() || p.set.Host.NodeSNAT6.IsValid())
 }
 
-// snatBase: the host's own packets pass unjudged here, and so do the answers.
+// snatBase: the host's own packets bypass policy here, and so do the replies.
 func (f hostAccess) snatBase(p *Pipeline) []row {
 	if !f.nodeSNAT(p) {
 		return nil
@@ -55,7 +55,7 @@ func (f hostAccess) snatBase(p *Pipeline) []row {
 	return rows
 }
 
-// snatNetwork: a network whose addresses the host means by their numbers alone.
+// snatNetwork: a network that owns its addresses on this host.
 func (f hostAccess) snatNetwork(p *Pipeline, n Network) []row {
 	if !f.nodeSNAT(p) || n.Encap != VXLAN {
 		return nil
@@ -66,14 +66,15 @@ func (f hostAccess) snatNetwork(p *Pipeline, n Network) []row {
 	var rows []row
 	for i, subnet := range []netip.Prefix{n.Subnet4, n.Subnet6} {
 		if far := h.snat()[i]; n.OwnsAddresses && subnet.IsValid() && far.IsValid() {
-			// It is judged there, as of this host, whoever it is from.
+			// There, policy applies to this host's address, whoever has sent the
+			// packet.
 			out := func(nat of.NAT) of.Instructions {
 				return apply(of.NewActions().SetField(regOrigin.is(originHost)).SetField(regVRF.is(uint32(n.VRF))).CT(of.CT{Commit: true, Zone: zone, NAT: nat, Recirc: true, Table: p.to(tableRoute)}))
 			}
 			to := of.NewMatch().Dst(subnet)
 			rows = append(rows, row{tableHostIn, prioGeneral, to, out(of.NAT{Kind: of.NATSource, Min: far})})
-			// What the host sends under that very address has at most its port changed,
-			// and that always: others may use the same (see service).
+			// Packets that the host sends from that very address need at most another
+			// port, and always get one: others may use the same (see service).
 			rows = append(rows, row{tableHostIn, prioGeneral + 1, to.Src(host(far)), out(of.NAT{})})
 			for _, proto := range protocols() {
 				for _, half := range otherPorts(proto) {

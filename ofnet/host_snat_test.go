@@ -27,7 +27,7 @@ func TestGoldenFarHosts(t *testing.T) {
 	golden(t, "host_snat_fixed", render(p, p.Program(Base{})))
 }
 
-// Verdicts of a real switch about packets between a host and containers of others.
+// Decisions of a real switch about packets between a host and containers of other hosts.
 func TestTraceFarHosts(t *testing.T) {
 	sw := ovstest.Start(t)
 	_, _, flows := snatFlows(t)

@@ -16,8 +16,8 @@ var testAccess = HostAccess{
 	Pass4: addr("172.19.255.253"), Pass6: addr("fd63:6f6e:7469:ac13::fffd"),
 }
 
-// known gives an endpoint of this host its private addresses, and says whether the host
-// means it by its own.
+// known gives an endpoint of this host its private addresses; direct says whether it owns
+// its own address on the host.
 func known(e Endpoint, direct bool) Endpoint {
 	e.Private4 = addr(fmt.Sprintf("172.19.0.%d", e.Port))
 	e.Private6 = addr(fmt.Sprintf("fd63:6f6e:7469:ac13::%d", e.Port))
@@ -74,7 +74,7 @@ var hostModes = map[string]Settings{
 	"vlrouter": {Encap: VLAN, Routing: true},
 }
 
-// Verdicts of a real switch about packets between the host and its containers.
+// Decisions of a real switch about packets between the host and its containers.
 func TestTraceHostAccess(t *testing.T) {
 	sw := ovstest.Start(t)
 	for name, set := range hostModes {
@@ -132,8 +132,8 @@ func TestTraceHostAccess(t *testing.T) {
 	}
 }
 
-// TestTraceHostAndTracked: connections between the host and a container are looked up
-// where those of the container are, and nowhere else: answers would have no connection.
+// TestTraceHostAndTracked: connections between the host and a container are tracked in the
+// zone of the container's connections only; otherwise replies would have no connection.
 func TestTraceHostAndTracked(t *testing.T) {
 	const committed = "ct(commit,zone=NXM_NX_REG2[0..15]"
 	guarded, free, red := known(local1b, true), known(local1, true), known(red, true)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// No flow of any mode remembers a connection with a NAT that may leave it as it is: Open
-// vSwitch 3.1 aborts over those (decision 0019).
+// No flow of any mode commits a connection with a NAT that may not change anything: Open
+// vSwitch 3.1 aborts on those (decision 0019).
 func TestNoIdentityNAT(t *testing.T) {
 	committed := regexp.MustCompile(`ct\(commit[^()]*,(nat(\([^()]*\))?)`)
 	ported := regexp.MustCompile(`^nat\(src=(\S+):(\d+-\d+)\)$`)
@@ -23,7 +23,8 @@ func TestNoIdentityNAT(t *testing.T) {
 				case nat == "nat", nat == "nat(src)", nat == "nat(dst)":
 					t.Errorf("%s: translates nothing: %s", mode, flow)
 				case p != nil:
-					// The half of the source port was matched here or put into a register.
+					// Half of the source ports was matched here or put into a
+					// register.
 					high, low := strings.Contains(flow, "tp_src=0x8000/0x8000") || strings.Contains(flow, "reg8=0x4,"),
 						strings.Contains(flow, "tp_src=0x0/0x8000") || strings.Contains(flow, "reg8=0x5,")
 					if !(high && p[2] == "1024-32767" || low && p[2] == "32768-65535") {
@@ -50,7 +51,7 @@ func TestNoIdentityNAT(t *testing.T) {
 			check(mode, program)
 		}
 		check(mode, p.Program(webService(vxNet1, 0)))
-		// A service whose address is that of its provider.
+		// A service with the address of its own provider.
 		own := webService(vxNet1, 0)
 		own.Frontends = own.Frontends[:1]
 		own.Frontends[0].Addr = own.Frontends[0].Providers[0].Addr

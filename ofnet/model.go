@@ -10,12 +10,12 @@ import (
 // MAC is a comparable Ethernet address.
 type MAC = of.MAC
 
-// RouterMAC is the address under which every host answers as the router of every
-// network, so that a container may move without noticing.
+// RouterMAC is the MAC address of the router of every network on every host, so that a
+// container can move without noticing.
 var RouterMAC = MAC{0x00, 0x00, 0x11, 0x11, 0x11, 0x11}
 
-// LinkRouter4 and LinkRouter6 are addresses the router answers for on every link of a
-// routed network, so that a container of a network without gateway has a next hop.
+// LinkRouter4 and LinkRouter6 are router addresses on every link of a routed network, so
+// that containers of a network without gateway have a next hop.
 var (
 	LinkRouter4 = netip.MustParseAddr("169.254.1.1")
 	LinkRouter6 = netip.MustParseAddr("fe80::1")
@@ -40,24 +40,25 @@ func (e Encap) String() string {
 	return "none"
 }
 
-// Network is a network as the pipeline sees it.
+// Network is a network for the pipeline.
 type Network struct {
 	ID       string
 	Encap    Encap
 	VRF      uint16 // 1–65535; local to the host
-	Tag      uint16 // VLAN 1–4094; inside a host only when Encap is VXLAN
+	Tag      uint16 // VLAN 1–4094; within a host only if Encap is VXLAN
 	VNI      uint32 // 24 bits; 0 for VLAN
 	Gateway4 netip.Addr
 	Gateway6 netip.Addr
 	Subnet4  netip.Prefix
 	Subnet6  netip.Prefix
 	netspec.Settings
-	// OwnsAddresses says that the host reaches this network by the addresses of its subnets;
-	// several tenants may have the same ones, of which one owns them.
+	// OwnsAddresses says that the host's own packets to the addresses of its subnets
+	// belong to this network. Several tenants may use the same addresses; only one of
+	// them owns them.
 	OwnsAddresses bool
 }
 
-// Segment numbers the network inside one bridge: the VNI, or the VLAN.
+// Segment is the network's number inside one bridge: the VNI, or the VLAN.
 func (n Network) Segment() uint32 { return segment(n.Encap, n.VNI, n.Tag) }
 
 // Endpoint is one attachment of a container, on this host or another one.
@@ -68,35 +69,35 @@ type Endpoint struct {
 	Tag   uint16 // of its network
 	VNI   uint32 // of its network
 	Group uint32 // 0 = none
-	// Policed says that there are rules for the VRF, which need to know the group.
+	// Policed says that the VRF has rules, which need to know the group.
 	Policed bool
 	MAC     MAC
 	IPv4    netip.Addr // zero when it has none
 	IPv6    netip.Addr
 
-	QoS QoS // of what an endpoint of this host sends
+	QoS QoS // for what an endpoint of this host sends
 
 	// Port is the OpenFlow port of an endpoint of this host; zero for a remote one.
 	Port uint32
 	// Private4 and Private6 represent an endpoint of this host outside of its VRF, where
-	// its own address need not be unique. Zero: it has none.
+	// its own address may not be unique. Zero: none.
 	Private4, Private6 netip.Addr
-	// OwnsIPv4 and OwnsIPv6 say that the host reaches this endpoint by that address, which
-	// endpoints of other tenants may have too.
+	// OwnsIPv4 and OwnsIPv6 say that the host reaches this endpoint at that address,
+	// which endpoints of other tenants may have as well.
 	OwnsIPv4, OwnsIPv6 bool
 	// VTEP is the tunnel address of the host of a remote endpoint.
 	VTEP netip.Addr
 }
 
-// QoS limits what a container sends and receives, each way to the same rate, and marks
-// what it sends. The zero value does neither.
+// QoS limits what a container sends and receives, with the same rate in each direction, and
+// marks what it sends. The zero value does neither.
 type QoS struct {
 	Rate  uint32 // kbit/s; 0 = no limit
-	Burst uint32 // kbit above it; at least 250 ms of Rate are taken
-	DSCP  uint8  // 0–63 (RFC 2474); 0 leaves the container's own
+	Burst uint32 // kbit above it; at least 250 ms of Rate
+	DSCP  uint8  // 0–63 (RFC 2474); 0 keeps the container's own value
 }
 
-// Segment numbers the endpoint's network inside one bridge.
+// Segment is the number of the endpoint's network inside one bridge.
 func (e Endpoint) Segment() uint32 { return segment(e.Encap, e.VNI, e.Tag) }
 
 // Local reports whether the endpoint is on this host.
@@ -113,7 +114,7 @@ func segment(encap Encap, vni uint32, tag uint16) uint32 {
 type Uplink struct {
 	Name string
 	Port uint32
-	Down bool // its link is: nothing is sent to it where the flows choose
+	Down bool // without link: flows do not use it where they have a choice
 }
 
 // ParseMAC reads the colon-separated form of an Ethernet address.

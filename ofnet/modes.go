@@ -5,33 +5,34 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Settings choose a pipeline.
+// Settings select and configure a pipeline.
 type Settings struct {
 	Encap    Encap
 	Routing  bool // forward by IP address; otherwise by MAC address
 	ARPFlood bool // bridge modes: let ARP through instead of answering it
-	// AllowSpoofing lets containers send under addresses that are not theirs.
+	// AllowSpoofing lets containers send from addresses that are not theirs.
 	AllowSpoofing bool
-	// NDByAgent: the datapath cannot rewrite neighbour discovery, the agent answers.
+	// NDByAgent: the datapath cannot rewrite neighbor discovery, so the agent answers.
 	NDByAgent  bool
 	TunnelPort uint32 // OpenFlow port of the flow-based VXLAN port
-	HostMAC    MAC    // of this host on the links of its uplinks (see HostMAC); VLAN routing
-	Round      uint16 // goes into cookies
-	// Host is how containers and the host reach each other; zero when they do not.
+	HostMAC    MAC    // of this host's router on the uplinks (see HostMAC); VLAN routing
+	Round      uint16 // part of cookies
+	// Host is how containers and the host reach each other; zero if they do not.
 	Host HostAccess
-	// EndpointPolicies makes room for endpoints that are subject to PolicyRuleSets.
+	// EndpointPolicies adds the tables for endpoint policies.
 	EndpointPolicies bool
-	// ConnectionRate bounds the tracked connections that an endpoint of this host may begin
-	// per second; 0: it does not. Beyond it, their first packets are dropped.
+	// ConnectionRate limits the new tracked connections of an endpoint of this host per
+	// second; 0: no limit. Above it, their first packets are dropped.
 	ConnectionRate uint32
-	// DNS hands the agent what containers of this host ask name servers by UDP.
+	// DNS sends name queries of this host's containers to the agent.
 	DNS DNSSettings
 }
 
 // Mode is a way of forwarding.
 type Mode uint8
 
-// The modes: what carries frames between hosts, and whether by IP or by MAC address.
+// The modes: how frames travel between hosts, and whether they are forwarded by IP or MAC
+// address.
 const (
 	VLANBridge Mode = iota + 1
 	VXLANBridge
@@ -39,15 +40,15 @@ const (
 	VLANRouting
 )
 
-// Modes are all there are.
+// Modes lists all modes.
 func Modes() []Mode { return []Mode{VLANBridge, VXLANBridge, VXLANRouting, VLANRouting} }
 
-// String is the name of the pipeline, as inspection tells it.
+// String is the name of the pipeline in debug output.
 func (m Mode) String() string {
 	return [...]string{"none", "vlan", "vxlan", "vrouter", "vlrouter"}[m]
 }
 
-// mode is the mode that the settings ask for.
+// mode is the mode that the settings select.
 func (s Settings) mode() (Mode, error) {
 	switch {
 	case s.Encap == VXLAN && s.Routing:
@@ -62,8 +63,8 @@ func (s Settings) mode() (Mode, error) {
 	return 0, errs.New(errs.Invalid, "encapsulation %d is unknown: expected vlan or vxlan", s.Encap)
 }
 
-// NewPipeline puts together the features of a forwarding mode. A combination that
-// does not exist is Invalid.
+// NewPipeline combines the features of a forwarding mode. Unsupported combinations of
+// settings are Invalid.
 func NewPipeline(set Settings) (*Pipeline, error) {
 	mode, err := set.mode()
 	if err != nil {
@@ -73,8 +74,8 @@ func NewPipeline(set Settings) (*Pipeline, error) {
 	return &Pipeline{set: set, mode: mode, features: features, layout: newLayout(features), tunnels: map[tunnelKey]of.Instructions{}}, nil
 }
 
-// featuresOf are the features of a mode, configured. Where two have the same flow, the
-// first one's counts.
+// featuresOf are the configured features of a mode. If two have the same flow, that of the
+// first one is used.
 func featuresOf(mode Mode, set Settings) []feature {
 	features := forwarding(mode, set)
 	if set.DNS.Rate != 0 {
@@ -112,8 +113,8 @@ func forwarding(mode Mode, set Settings) []feature {
 	}
 }
 
-// bridgeNeighbours are the features before forwarding in the bridge modes: neighbour
-// discovery is flooded, ARP only when the settings say so.
+// bridgeNeighbours are the features before forwarding in the bridge modes: neighbor
+// discovery is flooded, ARP only if the settings say so.
 func bridgeNeighbours(set Settings) []feature {
 	classify := classifier{uplinks: set.Encap == VLAN}
 	if set.ARPFlood {

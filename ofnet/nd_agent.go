@@ -10,16 +10,16 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// Where the datapath cannot rewrite neighbour discovery messages (the Linux kernel's
-// cannot, Open vSwitch's own does), the flows decide as ever which solicitation is
-// answered, and with which flags, and the agent only turns the message around.
+// Some datapaths cannot rewrite neighbor discovery messages: the Linux kernel's cannot,
+// that of Open vSwitch can. There, flows still decide which solicitation is answered and
+// with which flags, and the agent only turns the message around.
 
-// toAgent sends whole packets to whoever holds the OpenFlow channel.
+// toAgent sends whole packets to the controller.
 const toAgent = 0xffff
 
-// answerSolicitation makes the neighbour advertisement (RFC 4861 section 4.4) for a
-// solicitation that the nd-reply table has passed on: from the target, which is at the
-// router's MAC, to the one who asked. Anything else gives nil.
+// answerSolicitation makes the neighbor advertisement (RFC 4861 section 4.4) for a
+// solicitation from the nd-reply table: from the target, with the router's MAC, to the
+// sender. It returns nil for anything else.
 func answerSolicitation(in *of.PacketIn) *of.PacketOut {
 	flags, ok := in.Match.Get(regScratch.field())
 	if !ok || flags.Uint64() == 0 {

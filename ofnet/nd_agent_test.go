@@ -14,7 +14,7 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// solicitation is what a container of 2001:db8:1::1 asks about the target.
+// solicitation is a solicitation from 2001:db8:1::1 for target.
 func solicitation(t testing.TB, target string) []byte {
 	t.Helper()
 	src := net.HardwareAddr{2, 2, 10, 1, 1, 1}
@@ -74,7 +74,7 @@ func TestAnswerSolicitation(t *testing.T) {
 	}
 }
 
-// A real switch passes a solicitation on, and the answer leaves by the port it came from.
+// A real switch sends a solicitation to the agent, and the answer to the port it came from.
 func TestRealSwitchAsksTheAgent(t *testing.T) {
 	sw := ovstest.Start(t)
 	p := newPipeline(t, Settings{Encap: VXLAN, Routing: true, NDByAgent: true, AllowSpoofing: true, TunnelPort: testTunnelPort})

@@ -6,8 +6,8 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// neighbour sends what containers ask about their neighbours to the responders. With
-// nd, nothing of the link-local kind passes: routed networks have no common link.
+// neighbour passes containers' ARP and neighbor discovery to the responders. With nd,
+// nothing link-local passes: routed networks have no common link.
 type neighbour struct{ arp, nd bool }
 
 func (neighbour) id() uint8       { return featureNeighbour }
@@ -42,8 +42,8 @@ func (f neighbour) base(p *Pipeline) []row {
 	return rows
 }
 
-// arpResponder answers ARP requests (RFC 826) for addresses that exist, without the
-// agent: asRouter with the router's MAC, otherwise with the endpoint's own.
+// arpResponder answers ARP requests (RFC 826) for existing addresses without the agent:
+// asRouter with the router's MAC, otherwise with the endpoint's own.
 type arpResponder struct{ asRouter bool }
 
 func (arpResponder) id() uint8       { return featureARP }
@@ -63,12 +63,12 @@ func (f arpResponder) part(p *Pipeline, o Object) part {
 
 func (f arpResponder) base(p *Pipeline) []row {
 	rows := []row{
-		// A sender of 0.0.0.0 probes whether its own address is free (RFC 5227): an
-		// answer would tell it that it is not.
+		// A sender of 0.0.0.0 probes whether its own address is free (RFC 5227): a
+		// reply would tell it that it is not.
 		{tableARP, prioDrop, of.NewMatch().ARP(arpRequest).ARPSPA(host(netip.IPv4Unspecified())), f.unanswered(p)},
 		arpReplyRow(),
 	}
-	if f.asRouter || p.set.DNS.Rate != 0 { // where the name server is
+	if f.asRouter || p.set.DNS.Rate != 0 { // addresses of the name server
 		rows = append(rows, row{tableARP, prioNormal, of.NewMatch().ARP(arpRequest).ARPTPA(host(LinkRouter4)), answer(p, RouterMAC)})
 	}
 	if f.asRouter {
@@ -77,7 +77,7 @@ func (f arpResponder) base(p *Pipeline) []row {
 	return append(rows, row{tableARP, prioMiss, of.NewMatch(), f.unanswered(p)})
 }
 
-// arpReplyRow does what is the same for all answers.
+// arpReplyRow is the part that is common to all replies.
 func arpReplyRow() row {
 	return row{tableARPReply, prioNormal, of.NewMatch().ARP(arpRequest), apply(of.NewActions().
 		SetField(of.FieldARPOp.Is(arpReply)).
@@ -89,7 +89,7 @@ func arpReplyRow() row {
 		OutputInPort())}
 }
 
-// unanswered is what happens to a request for an unknown address: in a bridge it goes on
+// unanswered is what happens to a request for an unknown address: in a bridge it continues
 // to the physical network, which may know.
 func (f arpResponder) unanswered(p *Pipeline) of.Instructions {
 	if f.asRouter {
@@ -98,7 +98,7 @@ func (f arpResponder) unanswered(p *Pipeline) of.Instructions {
 	return p.gotoStage(stageForward)
 }
 
-// answer turns the frame around; the reply table does what is the same for all.
+// answer turns the frame around; the reply table does what is common to all replies.
 func answer(p *Pipeline, mac MAC) of.Instructions {
 	return applyGoto(of.NewActions().MoveField(of.FieldEthSrc, of.FieldEthDst).SetEthSrc(mac), p.to(tableARPReply))
 }
@@ -119,7 +119,7 @@ func (f arpResponder) endpoint(p *Pipeline, e Endpoint) []row {
 		m, mac = of.NewMatch().ARP(arpRequest).With(regSegment.is(e.Segment())).ARPTPA(host(e.IPv4)), e.MAC
 	}
 	rows := []row{{tableARP, prioNormal, m, answer(p, mac)}}
-	if e.Local() { // an announcement of its own address is no question
+	if e.Local() { // an announcement of its own address is not a request
 		own := of.NewMatch().InPort(e.Port).ARP(arpRequest).ARPTPA(host(e.IPv4))
 		rows = append(rows, row{tableARP, prioSpecific, own, f.unanswered(p)})
 	}
@@ -130,8 +130,8 @@ func arpFor(vrf uint16, a netip.Addr) of.Match {
 	return of.NewMatch().ARP(arpRequest).With(regVRF.is(uint32(vrf))).ARPTPA(host(a))
 }
 
-// ndResponder answers neighbour solicitations (RFC 4861 section 7.2) with the router's
-// MAC. It needs three tables: nd_tll exists only once the type has been rewritten.
+// ndResponder answers neighbor solicitations (RFC 4861 section 7.2) with the router's MAC.
+// It needs three tables: nd_tll exists only once the type has been rewritten.
 type ndResponder struct{}
 
 func (ndResponder) id() uint8       { return featureND }
@@ -159,7 +159,7 @@ func (ndResponder) base(p *Pipeline) []row {
 	return append(rows, ndReplyRows(p)...)
 }
 
-// ndReplyRows do what is the same for all advertisements.
+// ndReplyRows are the part that is common to all advertisements.
 func ndReplyRows(p *Pipeline) []row {
 	solicit := of.NewMatch().ICMPv6(icmpv6NeighborSolicit)
 	if p.set.NDByAgent {

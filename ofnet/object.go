@@ -7,33 +7,35 @@ import (
 
 // Object is something that needs flows: one of the types of this package that have a label.
 type Object interface {
-	// label names the object among those of its kind. It is hashed into the cookies of the
-	// object's flows: another label means other cookies, and all flows are sent again.
+	// label is the object's name among those of its kind. It is hashed into the cookies
+	// of the object's flows: another label means other cookies, and all flows are sent
+	// again.
 	label() string
 }
 
-// Base stands for what a bridge needs whatever other objects there are.
+// Base stands for the flows that a bridge needs whatever objects there are.
 type Base struct{}
 
-// GroupVLAN is a VLAN that is that of a group in a network, instead of the network's own.
+// GroupVLAN is the VLAN of a group in a network, used instead of the network's own.
 type GroupVLAN struct {
 	Network Network
 	Tag     uint16
 }
 
-// OwnNode is the host of endpoints with policies: they may connect to it, and it to them.
+// OwnNode is the host of endpoints with policies: they can always connect to each other.
 type OwnNode struct {
 	Endpoints []Endpoint   // that are the host's own
 	Addrs     []netip.Addr // of the host
 }
 
-// HostPort is the port by which the host itself reaches containers.
+// HostPort is the port with which the host itself reaches containers.
 type HostPort struct {
 	Port  uint32
-	Infra []netip.Addr // the host's own addresses in infra networks, by which it answers too
+	Infra []netip.Addr // the host's own addresses in infra networks, from which it replies too
 }
 
-// Peer is another host of the cluster, by the address that it sends tunnelled packets from.
+// Peer is another host of the cluster, identified by the source address of its tunneled
+// packets.
 type Peer struct{ VTEP netip.Addr }
 
 func (Base) label() string             { return "fixed" }

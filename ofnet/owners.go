@@ -1,7 +1,7 @@
 package ofnet
 
-// FeatureOf is the name of the feature in a flow's cookie: "miss" for the end of a
-// table, "" for a flow that is not ours.
+// FeatureOf is the name of the feature in a flow's cookie: "miss" for the end of a table,
+// "" for a flow that is not ours.
 func FeatureOf(cookie uint64) string {
 	if n := int(cookieFeature(cookie)); n < len(featureNames) {
 		return featureNames[n]
@@ -9,10 +9,10 @@ func FeatureOf(cookie uint64) string {
 	return ""
 }
 
-// Owners maps cookies to the owners of their flows. Flows without owner, and those that
-// the switch has learned, are left out.
+// Owners maps cookies to the owners of their flows, without flows that have no owner and
+// those that the switch has learned.
 func (s *Switch) Owners(cookies []uint64) map[uint64]string {
-	asked := make(map[uint64]uint64, len(cookies)) // by what does not depend on the round
+	asked := make(map[uint64]uint64, len(cookies)) // by the part that does not depend on the round
 	for _, c := range cookies {
 		asked[c&cookieIdentity] = c
 	}

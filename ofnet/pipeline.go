@@ -21,8 +21,8 @@ type Pipeline struct {
 type feature interface {
 	id() uint8 // for cookies
 	tables() []table
-	// part is what an object needs in the feature's tables, empty if nothing. It depends on
-	// the settings and the object alone.
+	// part is what an object needs in the feature's tables, empty if nothing. It depends
+	// on the settings and the object only.
 	part(*Pipeline, Object) part
 }
 
@@ -34,7 +34,7 @@ type part struct {
 	late   bool // see Program
 }
 
-// row is a flow without its place in a particular bridge.
+// row is a flow, independent of the tables' numbers in a bridge.
 type row struct {
 	table    table
 	priority uint16
@@ -48,7 +48,7 @@ func (p *Pipeline) Mode() Mode { return p.mode }
 // Tables lists the names of the tables by number.
 func (p *Pipeline) Tables() []string { return p.layout.names }
 
-// Program returns what an object needs in the bridge; nothing if its mode has no use for it.
+// Program is what an object needs in the bridge; empty if the mode has no use for it.
 func (p *Pipeline) Program(o Object) Program {
 	var out Program
 	for _, f := range p.features {
@@ -64,7 +64,7 @@ func (p *Pipeline) Program(o Object) Program {
 	return out
 }
 
-// misses end each table by a flow that counts what is dropped there.
+// misses are the lowest flows of the tables, which count what is dropped there.
 func (p *Pipeline) misses() []of.Flow {
 	flows := make([]of.Flow, 0, len(p.layout.names))
 	for i := range p.layout.names {
@@ -73,7 +73,7 @@ func (p *Pipeline) misses() []of.Flow {
 	return flows
 }
 
-// place gives rows of a feature their tables and their cookie.
+// place assigns table numbers and cookies to a feature's rows.
 func (p *Pipeline) place(f feature, o Object, rows []row) []of.Flow {
 	if len(rows) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (p *Pipeline) place(f feature, o Object, rows []row) []of.Flow {
 	return flows
 }
 
-// dedupe keeps the first flow of each key: a feature's own miss goes before the default.
+// dedupe keeps the first flow of each key: a feature's own miss replaces the default.
 func dedupe(flows []of.Flow) []of.Flow {
 	seen := make(map[of.FlowKey]bool, len(flows))
 	return slices.DeleteFunc(flows, func(f of.Flow) bool {
@@ -118,7 +118,7 @@ func (p *Pipeline) to(t table) uint8 { return p.layout.ids[t] }
 // first is the first table of a stage, or of the next stage that has any in this mode.
 func (p *Pipeline) first(s stage) table { return p.layout.first[s] }
 
-// gotoStage goes on with the first table of a stage.
+// gotoStage continues with the first table of a stage.
 func (p *Pipeline) gotoStage(s stage) of.Instructions { return goTo(p.to(p.first(s))) }
 
 // next is the number of the table that follows a table in this mode.

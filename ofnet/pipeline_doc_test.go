@@ -16,8 +16,8 @@ import (
 
 const pipelineDocument = "../docs/pipeline.md"
 
-// TestPipelineDocument: the document shows the tables, stages, registers and features that
-// the code has, and what a real switch does with a packet. -update writes it again.
+// TestPipelineDocument: the document shows the tables, stages, registers and features of
+// the code, and what a real switch does with a packet. -update writes it again.
 func TestPipelineDocument(t *testing.T) {
 	text, err := os.ReadFile("testdata/pipeline.md.tmpl")
 	if err != nil {
@@ -55,7 +55,7 @@ func TestPipelineDocument(t *testing.T) {
 	}
 }
 
-// fullPipeline has all features that a mode may have.
+// fullPipeline has all features that a mode can have.
 func fullPipeline(t testing.TB, mode Mode) *Pipeline {
 	set := Settings{
 		Encap: VLAN, Round: 1, TunnelPort: testTunnelPort, HostMAC: HostMAC(addr("192.168.60.10")), Host: testAccess, EndpointPolicies: true,
@@ -156,7 +156,7 @@ func featuresDocument(t *testing.T) string {
 	return b.String()
 }
 
-// walks follow a packet through the tables of each mode, on a real switch.
+// walks traces a packet through the tables of each mode on a real switch.
 func walks(t *testing.T) string {
 	sw := ovstest.Start(t)
 	var b strings.Builder
@@ -194,7 +194,7 @@ var (
 	traceReg  = regexp.MustCompile(`NXM_NX_REG(\d+)\[(?:\d+\.\.\d+)?\]|\breg(\d+)\b`)
 )
 
-// walk makes a table of what a trace tells.
+// walk makes a table of a trace.
 func walk(p *Pipeline, trace string) string {
 	named := func(s string) string {
 		s = traceGoto.ReplaceAllStringFunc(s, func(m string) string {
@@ -231,7 +231,7 @@ func walk(p *Pipeline, trace string) string {
 		case !strings.HasPrefix(line, " "):
 			flush()
 		case strings.HasPrefix(trimmed, "->") || strings.HasPrefix(trimmed, ">>") || strings.HasPrefix(trimmed, "move:") && len(actions) > 0 && strings.Contains(actions[len(actions)-1], "exec("):
-		case trimmed == "drop" && len(actions) > 0: // this copy; the one that is tracked goes on
+		case trimmed == "drop" && len(actions) > 0: // this copy; the one that is tracked continues
 		case step != "":
 			actions = append(actions, "`"+named(trimmed)+"`")
 		}

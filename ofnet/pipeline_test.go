@@ -20,8 +20,8 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const testTunnelPort, testDNSPort = 65000, 65001
 
-// The objects of the golden files and of the traces: two networks of one tenant, one
-// of another tenant with the same subnet; endpoints here and on another host.
+// The objects of the golden files and of the traces: two networks of one tenant, one of
+// another tenant with the same subnet; endpoints here and on another host.
 var (
 	vxNet1  = Network{ID: "net1.blue", Encap: VXLAN, VRF: 1, Tag: 1, VNI: 10001, Gateway4: addr("10.1.1.254"), Gateway6: addr("2001:db8:1::fe")}
 	vxNet2  = Network{ID: "net2.blue", Encap: VXLAN, VRF: 1, Tag: 2, VNI: 10002, Gateway4: addr("10.1.2.254")}
@@ -169,7 +169,7 @@ func TestGoldenFlows(t *testing.T) {
 	}
 }
 
-// render lists flows with the names of their tables.
+// render prints flows with the names of their tables.
 func render(p *Pipeline, program Program) string {
 	var b strings.Builder
 	for _, m := range program.Meters {
@@ -219,7 +219,7 @@ func TestModesThatDoNotExist(t *testing.T) {
 	}
 }
 
-// No two objects want the same flow: in each mode, with and without host access.
+// No two objects want the same flow, in any mode, with and without host access.
 func TestFlowsAreUnique(t *testing.T) {
 	modes := map[string]map[string]Program{
 		"vrouter": routedFlows(vrouter(t)), "vxlan": tunnelledFlows(vxbridge(t)),
@@ -244,7 +244,7 @@ func TestFlowsAreUnique(t *testing.T) {
 	}
 }
 
-// A network on more hosts than one message can name is flooded in parts.
+// A network on more hosts than fit into one message is flooded in parts.
 func TestFloodToManyHosts(t *testing.T) {
 	f := Flood{Network: vxNet1, Ports: []uint32{1}}
 	for i := range 2500 {

@@ -11,12 +11,12 @@ import (
 // bundleFlags make every bundle atomic and ordered.
 const bundleFlags = of.BundleAtomic | of.BundleOrdered
 
-// Bundle applies flow-mods and group-mods, in order, all or none: no packet sees a
-// part of them, and when the switch refuses one, none takes effect. The error then,
-// of kind Invalid, wraps a *MessageError that names it.
+// Bundle applies flow-mods and group-mods, in order, all or none: no packet sees a part of
+// them, and if the switch rejects one, none takes effect. The error then, of kind Invalid,
+// wraps a *MessageError that names it.
 //
-// If ctx ends, or the connection fails, while the switch commits, the error is that
-// of ctx or of the connection and the outcome is unknown until the flows are dumped.
+// If ctx ends, or the connection fails, while the switch commits, the error is that of ctx
+// or of the connection, and the outcome is unknown until the flows are dumped.
 func (c *Conn) Bundle(ctx context.Context, mods []of.Message) error {
 	if len(mods) == 0 {
 		return nil
@@ -32,8 +32,8 @@ func (c *Conn) Bundle(ctx context.Context, mods []of.Message) error {
 		b.discard(first + n + 2)
 		return err
 	}
-	// The switch commits what it accepted even if it refused a message before, so
-	// the commit has to wait until all are known to be accepted.
+	// The switch would commit what it has accepted even if it has rejected another
+	// message, so the commit must wait until all are known to be accepted.
 	refused, err := c.awaitBarrier(ctx, b.call, n+1, b.message)
 	if err == nil && len(refused) > 0 {
 		err = refuse("bundle", refused, len(mods))
@@ -48,7 +48,7 @@ func (c *Conn) Bundle(ctx context.Context, mods []of.Message) error {
 	return b.awaitCommit(ctx)
 }
 
-// bundle is one call of Bundle.
+// bundle is the state of one call of Bundle.
 type bundle struct {
 	c    *Conn
 	id   uint32
@@ -75,7 +75,7 @@ func (b *bundle) messages(yield func(of.Message) bool) {
 	yield(&of.BarrierRequest{})
 }
 
-// message finds the mod of a message's number in the call.
+// message returns the mod for a message's index in the call.
 func (b *bundle) message(i uint32) (int, of.Message) {
 	if i >= 1 && int(i) <= len(b.mods) {
 		return int(i) - 1, b.mods[i-1]
@@ -86,16 +86,16 @@ func (b *bundle) message(i uint32) (int, of.Message) {
 	return -1, b.control(of.BundleCommit)
 }
 
-// discard makes the switch forget the bundle. It does not wait: nothing depends on
-// it, and the switch forgets bundles of a lost connection by itself.
+// discard makes the switch drop the bundle. It does not wait: nothing depends on it, and
+// the switch drops the bundles of a lost connection by itself.
 func (b *bundle) discard(xid uint32) {
 	if err := b.c.write(xid, b.control(of.BundleDiscard)); err != nil {
 		b.c.cfg.Log.WithError(err).Debug("bundle not discarded")
 	}
 }
 
-// awaitCommit waits for the reply to the commit. When the switch refuses a mod only
-// now, it sends an error for the mod and then one for the commit.
+// awaitCommit waits for the reply to the commit. If the switch rejects a mod only now, it
+// sends an error for the mod and then one for the commit.
 func (b *bundle) awaitCommit(ctx context.Context) error {
 	var refused []error
 	last := uint32(len(b.mods)) + 2

@@ -19,23 +19,23 @@ const (
 	handshakeTimeout    = 5 * time.Second
 )
 
-// Config says which switch to connect to and what to do with what it sends. Target is
-// the only field that must be set.
+// Config says which switch to connect to and how to handle what it sends. Only Target must
+// be set.
 type Config struct {
 	// Target is "unix:PATH" or "tcp:HOST:PORT".
 	Target string
 
-	// Log gets connects, losses and unexpected errors; nil discards them.
+	// Log receives connects, losses and unexpected errors; nil discards them.
 	Log logrus.FieldLogger
 
-	// After EchoInterval without a message the switch is asked whether it is there;
-	// after EchoTimeout without one the connection has failed. 5 s and 15 s if zero.
-	// The same timeout bounds how long the switch may refuse to read.
+	// After EchoInterval without a message the switch is sent an echo request; after
+	// EchoTimeout without one the connection has failed. 5 s and 15 s if zero. The same
+	// timeout limits how long the switch may refuse to read.
 	EchoInterval, EchoTimeout time.Duration
 
-	// The handlers get the switch's own messages, one after the other in order of
-	// arrival, from a goroutine of their own, so they may call the Conn. They must
-	// not call Close. When PacketIn is too slow, packets beyond a queue of 1,024 are
+	// The handlers are called for the switch's own messages, one after the other in
+	// order of arrival, from a separate goroutine, so they may use the Conn. They must
+	// not call Close. If PacketIn is too slow, packets beyond a queue of 1,024 are
 	// dropped and counted; the others are never dropped.
 	PacketIn    func(*of.PacketIn)
 	PortStatus  func(*of.PortStatus)
@@ -66,7 +66,7 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// dial opens the transport that the target names.
+// dial opens the transport for the target.
 func (c Config) dial(ctx context.Context) (net.Conn, error) {
 	network, address, ok := strings.Cut(c.Target, ":")
 	if !ok || address == "" || network != "unix" && network != "tcp" {

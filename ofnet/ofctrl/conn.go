@@ -13,7 +13,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// ErrClosed is the reason of a connection that Close ended.
+// ErrClosed is the error of a connection that was ended by Close.
 var ErrClosed = errors.New("OpenFlow connection closed")
 
 // Conn is a connection to one switch. Its methods may be called from any goroutine.
@@ -26,13 +26,13 @@ type Conn struct {
 	events  eventQueue
 	bundles atomic.Uint32
 
-	lastRead atomic.Int64     // when the last message came, UnixNano
+	lastRead atomic.Int64     // when the last message arrived, UnixNano
 	echoes   chan echoRequest // echo requests of the switch, to be answered
 	stats    counters
 	nc       net.Conn
 	failOnce sync.Once
 	done     chan struct{}
-	err      error          // why; set before done is closed
+	err      error          // why it has ended; set before done is closed
 	running  sync.WaitGroup // the goroutines of this connection
 }
 
@@ -41,9 +41,9 @@ type echoRequest struct {
 	data []byte
 }
 
-// Dial connects to a switch and agrees on OpenFlow 1.3 with it, within ctx and 5 s.
-// The error's kind is Invalid for a bad target or a switch that does not speak
-// OpenFlow 1.3, Unavailable or Timeout for one that cannot be reached.
+// Dial connects to a switch and negotiates OpenFlow 1.3, within ctx and 5 s. The error's
+// kind is Invalid for a bad target or a switch that does not speak OpenFlow 1.3,
+// Unavailable or Timeout for one that cannot be reached.
 func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	cfg = cfg.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
@@ -97,13 +97,13 @@ func (c *Conn) start(r *messageReader) {
 // DatapathID identifies the switch.
 func (c *Conn) DatapathID() uint64 { return c.features.DatapathID }
 
-// Features is what the switch said of itself when it connected.
+// Features is what the switch reported when it connected.
 func (c *Conn) Features() of.FeaturesReply { return c.features }
 
 // Done is closed when the connection has failed or was closed.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Err returns why the connection ended: ErrClosed after Close, nil while it lives.
+// Err returns why the connection ended: ErrClosed after Close, nil while it is open.
 func (c *Conn) Err() error {
 	select {
 	case <-c.done:
@@ -113,16 +113,16 @@ func (c *Conn) Err() error {
 	}
 }
 
-// Close ends the connection and waits until its goroutines and the running handler
-// are done. Calls that wait for the switch return ErrClosed. It must not be called
-// from a handler.
+// Close ends the connection and waits until its goroutines and the running handler have
+// ended. Calls that wait for the switch return ErrClosed. It must not be called from a
+// handler.
 func (c *Conn) Close() error {
 	c.fail(ErrClosed)
 	c.running.Wait()
 	return nil
 }
 
-// fail ends the connection for the first reason given.
+// fail ends the connection; only the first reason is kept.
 func (c *Conn) fail(err error) {
 	c.failOnce.Do(func() {
 		if !errors.Is(err, ErrClosed) {
@@ -136,13 +136,13 @@ func (c *Conn) fail(err error) {
 	})
 }
 
-// Stats are counters of a connection since it was made.
+// Stats are counters of a connection since it was established.
 type Stats struct {
 	Sent, Received    uint64 // messages
 	Errors            uint64 // error messages from the switch
 	PacketIns         uint64
 	DroppedPacketIns  uint64 // because the handler was too slow
-	UnexpectedReplies uint64 // to no call that waits
+	UnexpectedReplies uint64 // no call was waiting for them
 }
 
 type counters struct {

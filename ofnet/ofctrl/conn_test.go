@@ -109,8 +109,8 @@ func TestDialRefuses(t *testing.T) {
 	}
 }
 
-// TestFlowsComeBackEqual installs a flow of every kind and compares what the switch
-// reports with what was sent: as values, and as text with that of ovs-ofctl.
+// TestFlowsComeBackEqual installs a flow of every kind and compares what the switch reports
+// with what was sent: as values, and as text with that of ovs-ofctl.
 func TestFlowsComeBackEqual(t *testing.T) {
 	sw, c := connect(t, ofctrl.Config{})
 	drop := of.NewActions()
@@ -216,12 +216,12 @@ func TestBundleIsAllOrNothing(t *testing.T) {
 		want string // in the error
 	}{
 		{
-			// Refused when it is added to the bundle.
+			// Rejected when it is added to the bundle.
 			"prerequisite", of.AddFlow(of.Flow{Priority: 9, Match: of.NewMatch().TCPDst(80)}),
 			"flow add priority=9,tcp_dst=80 actions=drop: OFPBMC_BAD_PREREQ",
 		},
 		{
-			// Refused when the bundle is committed.
+			// Rejected when the bundle is committed.
 			"unknown group", of.AddFlow(of.Flow{Priority: 8, Instructions: of.NewInstructions().Apply(of.NewActions().Group(99))}),
 			"flow add priority=8 actions=group:99: OFPBAC_BAD_OUT_GROUP",
 		},
@@ -268,8 +268,8 @@ func TestSendAppliesWhatIsAccepted(t *testing.T) {
 	}
 }
 
-// TestMistakesAreRefused sends what the builders make of mistakes: the switch must not
-// take any of it.
+// TestMistakesAreRefused sends what the builders make of mistakes: the switch must accept
+// none of it.
 func TestMistakesAreRefused(t *testing.T) {
 	_, c := connect(t, ofctrl.Config{})
 	v6 := netip.MustParsePrefix("2001:db8::/32")

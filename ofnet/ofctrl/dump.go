@@ -8,8 +8,8 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Multipart sends a request and calls yield with the content of each reply, in order,
-// from the caller's goroutine. An error of yield ends it and is returned.
+// Multipart sends a request and calls yield with the content of each reply, in order, from
+// the caller's goroutine. An error of yield ends it and is returned.
 func (c *Conn) Multipart(ctx context.Context, req *of.MultipartRequest, yield func(of.MultipartBody) error) error {
 	xid := c.w.xids(1)
 	call := c.pending.add(xid, 1)
@@ -42,9 +42,8 @@ func (c *Conn) Multipart(ctx context.Context, req *of.MultipartRequest, yield fu
 	}
 }
 
-// DumpFlows calls yield with each flow of every table whose cookie agrees with cookie
-// in the bits of mask, while the switch sends them. An error of yield ends it and is
-// returned.
+// DumpFlows calls yield with each flow of every table whose cookie equals cookie in the
+// bits of mask, as they arrive. An error of yield ends it and is returned.
 func (c *Conn) DumpFlows(ctx context.Context, cookie, mask uint64, yield func(of.FlowStats) error) error {
 	req := &of.MultipartRequest{Kind: of.MultipartFlow, Flows: of.AllFlows(cookie, mask)}
 	err := c.Multipart(ctx, req, each(yield))
@@ -84,8 +83,8 @@ func (c *Conn) DumpPortStats(ctx context.Context) ([]of.PortStats, error) {
 	return dump[of.PortStatsList](ctx, c, of.MultipartPortStats, "port statistics")
 }
 
-// Aggregate returns the number of flows, and their packets and bytes, that req
-// selects; nil selects all.
+// Aggregate returns the number of flows that req selects, and their packets and bytes; nil
+// selects all.
 func (c *Conn) Aggregate(ctx context.Context, req *of.FlowRequest) (of.AggregateStats, error) {
 	var sum of.AggregateStats
 	m := &of.MultipartRequest{Kind: of.MultipartAggregate, Flows: req}
@@ -120,7 +119,7 @@ func (c *Conn) Desc(ctx context.Context) (of.Desc, error) {
 	return d, nil
 }
 
-// each turns a yield of flows into one of replies.
+// each adapts a yield of flows to one of replies.
 func each(yield func(of.FlowStats) error) func(of.MultipartBody) error {
 	return func(b of.MultipartBody) error {
 		list, ok := b.(of.FlowStatsList)
@@ -136,7 +135,7 @@ func each(yield func(of.FlowStats) error) func(of.MultipartBody) error {
 	}
 }
 
-// dump gathers the replies of a kind whose content is a list.
+// dump collects the replies of a kind whose content is a list.
 func dump[L interface {
 	~[]E
 	of.MultipartBody

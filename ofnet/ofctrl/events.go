@@ -6,11 +6,11 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// maxPacketIns bounds the packet-ins that wait for the handler.
+// maxPacketIns limits the packet-ins that wait for the handler.
 const maxPacketIns = 1024
 
-// eventQueue holds the switch's own messages until the handlers take them. Only
-// packet-ins are bounded: the others are few, and losing one would lose state.
+// eventQueue holds the switch's own messages until the handlers take them. Only packet-ins
+// are limited: the others are few, and must not be lost.
 type eventQueue struct {
 	mu        sync.Mutex
 	wake      sync.Cond
@@ -21,7 +21,7 @@ type eventQueue struct {
 
 func (q *eventQueue) init() { q.wake.L = &q.mu }
 
-// put appends a message; it reports false if it dropped it.
+// put appends a message. It returns false if it dropped it.
 func (q *eventQueue) put(m of.Message) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -36,7 +36,7 @@ func (q *eventQueue) put(m of.Message) bool {
 	return true
 }
 
-// take waits for messages and returns all there are; nil when the queue is closed.
+// take waits for messages and returns all that are queued; nil when the queue is closed.
 func (q *eventQueue) take() []of.Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -60,8 +60,8 @@ func (c *Conn) awaitHello(r *messageReader) error {
 	}
 }
 
-// configure asks for whole packets in packet-ins. On a management socket this is also
-// what makes the switch send packet-in, port-status and flow-removed at all.
+// configure asks for whole packets in packet-ins. On a management socket this is also what
+// makes the switch send packet-in, port-status and flow-removed at all.
 func (c *Conn) configure() error {
 	if err := c.w.send(c.w.xids(1), &of.SetConfig{MissSendLen: of.MaxLenFull}); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (c *Conn) configure() error {
 	return c.w.send(c.w.xids(1), &of.SetPacketInFormat{Format: of.PacketInFormat2})
 }
 
-// handshakeKind distinguishes a peer that is no OpenFlow 1.3 switch, which retrying will not
-// change, from one that is unreachable.
+// handshakeKind distinguishes a peer that does not speak OpenFlow 1.3, where retrying is
+// pointless, from one that is unreachable.
 func handshakeKind(err error) errs.Kind {
 	switch k := errs.KindOf(err); {
 	case k != errs.Other:

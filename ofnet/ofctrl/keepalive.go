@@ -7,8 +7,8 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// keepAlive answers the switch's echo requests and sends some when it is silent. It
-// returns when the switch has been silent for too long or cannot be written to.
+// keepAlive answers the switch's echo requests and sends its own when the switch is silent.
+// It returns when the switch has been silent for too long or cannot be written to.
 func (c *Conn) keepAlive() error {
 	tick := time.NewTicker(c.cfg.EchoInterval)
 	defer tick.Stop()

@@ -16,14 +16,14 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// peer is the switch's end of a connection, for what a real switch never does.
+// peer is the switch's end of a connection, for behavior that a real switch never shows.
 type peer struct {
 	t  *testing.T
 	nc net.Conn
 }
 
-// listen makes a target and runs script on the one connection to it. The connection
-// is closed when the test ends.
+// listen creates a target and runs script on the one connection to it, which is closed when
+// the test ends.
 func listen(t *testing.T, script func(*peer)) (target string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,7 +118,7 @@ func TestHandshakeFails(t *testing.T) {
 		}, errs.Invalid, "go away"},
 		{"no hello", func(p *peer) { p.send(1, &of.BarrierReply{}) }, errs.Invalid, "expected HELLO"},
 		{"hangs up", func(p *peer) {
-			p.next() // closing with the HELLO unread would reset the connection instead
+			p.next() // closing with an unread HELLO would reset the connection instead
 			p.nc.Close()
 		}, errs.Unavailable, "EOF"},
 		{"nonsense", func(p *peer) {
@@ -146,7 +146,7 @@ func TestHandshakeEndsWithContext(t *testing.T) {
 		defer close(hungUp)
 		p.next()
 		cancel() // in the middle of the handshake
-		p.next() // until the other end hangs up
+		p.next() // until the other end closes
 	})
 	c, err := ofctrl.Dial(ctx, ofctrl.Config{Target: target})
 	if err == nil {
@@ -199,7 +199,7 @@ func TestSwitchThatDoesNotReadIsGivenUp(t *testing.T) {
 		p.greet()
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
-		for { // alive, but deaf
+		for { // alive, but never answers
 			select {
 			case <-stop:
 				return
@@ -292,7 +292,7 @@ func TestSlowHandlerLosesPacketsOnly(t *testing.T) {
 			}
 		},
 	})
-	// The connection goes on while the handler hangs.
+	// The connection keeps working while the handler hangs.
 	if err := c.Barrier(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -304,9 +304,9 @@ func TestSlowHandlerLosesPacketsOnly(t *testing.T) {
 	}
 }
 
-// What the switch says is heard in its order, whatever kind it is of.
+// Messages of the switch are handled in order, whatever their types.
 func TestMessagesStayInOrder(t *testing.T) {
-	const n = 200 // fewer than wait for a slow handler
+	const n = 200 // fits into the queue of a slow handler
 	target := listen(t, func(p *peer) {
 		p.greet()
 		var b []byte

@@ -8,7 +8,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// call is a request, or a row of them, that waits for replies.
+// call is a request, or several, that waits for replies.
 type call struct {
 	first, n uint32 // its transaction ids
 
@@ -19,9 +19,9 @@ type call struct {
 }
 
 type reply struct {
-	index uint32 // of the message in the call that it answers
+	index uint32 // index in the call of the message that it answers
 	msg   of.Message
-	bad   error // instead of msg: it could not be read
+	bad   error // instead of msg: it could not be parsed
 }
 
 func (c *call) put(r reply) {
@@ -45,8 +45,8 @@ func (c *call) signal() {
 	}
 }
 
-// next waits for replies and returns all that came since. Replies that came before
-// the connection failed are returned before its error.
+// next waits for replies and returns all that have arrived. Replies that arrived before the
+// connection failed are returned before its error.
 func (c *call) next(ctx context.Context) ([]reply, error) {
 	for {
 		c.mu.Lock()
@@ -67,8 +67,8 @@ func (c *call) next(ctx context.Context) ([]reply, error) {
 	}
 }
 
-// pending is the set of calls that wait. There are only as many as goroutines that
-// use the connection, so a list does.
+// pending is the set of waiting calls. There are only as many as goroutines that use the
+// connection, so a list is enough.
 type pending struct {
 	mu    sync.Mutex
 	calls []*call
@@ -111,7 +111,7 @@ func (p *pending) find(xid uint32) *call {
 	return nil
 }
 
-// deliver gives a reply to the call of its transaction id, if there is one.
+// deliver passes a reply to the call with its transaction id, if there is one.
 func (p *pending) deliver(h of.Header, m of.Message) bool {
 	c := p.find(h.XID)
 	if c != nil {
@@ -120,7 +120,7 @@ func (p *pending) deliver(h of.Header, m of.Message) bool {
 	return c != nil
 }
 
-// fail tells the call of a transaction id that its reply could not be read.
+// fail tells the call with a transaction id that its reply could not be parsed.
 func (p *pending) fail(xid uint32, err error) bool {
 	c := p.find(xid)
 	if c != nil {
@@ -129,7 +129,7 @@ func (p *pending) fail(xid uint32, err error) bool {
 	return c != nil
 }
 
-// failAll ends all calls, and those to come.
+// failAll ends all present and future calls.
 func (p *pending) failAll(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

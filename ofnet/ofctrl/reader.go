@@ -9,17 +9,17 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// messageReader cuts the stream into messages.
+// messageReader splits the stream into messages.
 type messageReader struct {
 	r   *bufio.Reader
 	buf []byte // of the current message
 }
 
-// maxVersion is the highest wire version that exists (OpenFlow 1.5). A peer that says
-// hello with any other number is no switch.
+// maxVersion is the highest wire version that exists (OpenFlow 1.5). A peer that sends
+// another number in its HELLO is not a switch.
 const maxVersion = 6
 
-// decodeError is a message that makes no sense inside; the stream goes on after it.
+// decodeError is a malformed message; the stream continues after it.
 type decodeError struct {
 	err error
 }
@@ -27,7 +27,7 @@ type decodeError struct {
 func (e *decodeError) Error() string { return e.err.Error() }
 func (e *decodeError) Unwrap() error { return e.err }
 
-// next reads one message. A *decodeError concerns that message alone.
+// next reads one message. A *decodeError concerns this message only.
 func (r *messageReader) next() (of.Header, of.Message, error) {
 	var head [of.HeaderLen]byte
 	if _, err := io.ReadFull(r.r, head[:]); err != nil {
@@ -38,7 +38,7 @@ func (r *messageReader) next() (of.Header, of.Message, error) {
 		err = fmt.Errorf("%w: version %d", of.ErrMalformed, h.Version)
 	}
 	if err != nil {
-		return h, nil, err // where the next message begins is unknown
+		return h, nil, err // the start of the next message is unknown
 	}
 	if cap(r.buf) < int(h.Length) {
 		r.buf = make([]byte, max(int(h.Length), 4096))
@@ -74,18 +74,18 @@ func (c *Conn) readLoop(r *messageReader) error {
 	}
 }
 
-// handle gives a message to who waits for it. It never blocks.
+// handle passes a message to the call or handler for it. It never blocks.
 func (c *Conn) handle(h of.Header, m of.Message) {
 	switch m := m.(type) {
 	case *of.EchoRequest:
-		// Another goroutine answers: if this one waited to write while the switch
-		// waits to be read, neither would ever go on.
+		// Another goroutine answers: if this one waited to write while the switch waits
+		// to be read, neither would continue.
 		select {
 		case c.echoes <- echoRequest{h.XID, m.Data}:
-		default: // it has sent 16 without an answer; it will hardly miss the next
+		default: // 16 are unanswered already; one more will not matter
 		}
 	case *of.EchoReply:
-		// lastRead is all that it is for.
+		// Only lastRead matters, which is set.
 	case *of.Error:
 		c.stats.errors.Add(1)
 		if !c.pending.deliver(h, m) {

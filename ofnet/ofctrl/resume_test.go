@@ -8,8 +8,8 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl"
 )
 
-// A paused packet goes on where it stopped, with what its registers and tunnel fields
-// held, also through the goto that follows the pause.
+// A paused packet continues where it stopped, with its registers and tunnel fields, also
+// through the goto that follows the pause.
 func TestResume(t *testing.T) {
 	packets := make(chan *of.PacketIn, 10)
 	_, c := connect(t, ofctrl.Config{PacketIn: func(p *of.PacketIn) { packets <- p }, Userdata: true})

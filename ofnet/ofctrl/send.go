@@ -9,10 +9,10 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// MessageError says which message was refused, and why.
+// MessageError says which message was rejected, and why.
 type MessageError struct {
 	Index   int        // of the message in the list
-	Message of.Message // that was refused
+	Message of.Message // that was rejected
 	Err     error      // *of.Error from the switch, or that of encoding
 }
 
@@ -29,7 +29,7 @@ func (e *MessageError) Error() string {
 // Unwrap returns Err.
 func (e *MessageError) Unwrap() error { return e.Err }
 
-// refuse makes an error of kind Invalid from what the switch refused.
+// refuse makes an error of kind Invalid from the switch's errors.
 func refuse(what string, errors []error, total int) error {
 	if len(errors) == 1 {
 		return errs.New(errs.Invalid, "%s: %w", what, errors[0])
@@ -37,12 +37,12 @@ func refuse(what string, errors []error, total int) error {
 	return errs.New(errs.Invalid, "%s: %d of %d messages rejected, the first: %w", what, len(errors), total, errors[0])
 }
 
-// maxErrors bounds the errors kept of one call.
+// maxErrors limits the errors kept per call.
 const maxErrors = 64
 
-// Send sends messages in order without a bundle and waits until the switch has
-// handled them all. Those it accepts take effect even if others are refused; the
-// error, of kind Invalid, wraps a *MessageError for the first one refused.
+// Send sends messages in order without a bundle and waits until the switch has processed
+// them all. Those it accepts take effect even if others are rejected; the error, of kind
+// Invalid, wraps a *MessageError for the first one rejected.
 func (c *Conn) Send(ctx context.Context, msgs []of.Message) error {
 	if len(msgs) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (c *Conn) Send(ctx context.Context, msgs []of.Message) error {
 	return nil
 }
 
-// write writes one message; an error of the connection ends it.
+// write writes one message; an error of the connection ends the connection.
 func (c *Conn) write(xid uint32, m of.Message) error {
 	return c.written(c.w.send(xid, m))
 }
@@ -94,8 +94,8 @@ func (c *Conn) written(err error) error {
 	return c.err
 }
 
-// awaitBarrier collects errors until the barrier, message number barrier of the call,
-// is answered. name finds the message of a number.
+// awaitBarrier collects errors until the barrier, message number barrier of the call, is
+// answered. name returns the message for a number.
 func (c *Conn) awaitBarrier(ctx context.Context, call *call, barrier uint32, name func(uint32) (int, of.Message)) (refused []error, err error) {
 	for {
 		replies, err := call.next(ctx)
@@ -123,7 +123,7 @@ func (c *Conn) awaitBarrier(ctx context.Context, call *call, barrier uint32, nam
 	}
 }
 
-// Barrier waits until the switch has handled everything sent before.
+// Barrier waits until the switch has processed everything sent before.
 func (c *Conn) Barrier(ctx context.Context) error {
 	xid := c.w.xids(1)
 	call := c.pending.add(xid, 1)
@@ -135,13 +135,13 @@ func (c *Conn) Barrier(ctx context.Context) error {
 	return err
 }
 
-// PacketOut sends a packet and does not wait. If the switch refuses it, a line in the
-// log is all that comes of it.
+// PacketOut sends a packet and does not wait. If the switch rejects it, this is only
+// logged.
 func (c *Conn) PacketOut(m *of.PacketOut) error {
 	return c.write(c.w.xids(1), m)
 }
 
-// Resume lets a packet go on that a controller action has paused, and does not wait.
+// Resume continues a packet that a controller action has paused, and does not wait.
 func (c *Conn) Resume(in *of.PacketIn) error {
 	return c.write(c.w.xids(1), &of.Resume{Paused: in.Paused})
 }

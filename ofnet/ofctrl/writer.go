@@ -10,11 +10,11 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// flushSize is how many bytes are gathered before they are written.
+// flushSize is how many bytes are buffered before they are written.
 const flushSize = 1 << 16
 
-// writer encodes messages and writes them in order. It bounds the memory of a call of
-// any size to one buffer: what is encoded is written before more is encoded.
+// writer encodes messages and writes them in order. A call of any size needs only one
+// buffer: what is encoded is written before more is encoded.
 type writer struct {
 	timeout time.Duration
 	sent    atomic.Uint64
@@ -31,8 +31,8 @@ func (w *writer) init(nc net.Conn, timeout time.Duration) {
 	w.nc, w.timeout, w.nextXID = nc, timeout, 1
 }
 
-// xids reserves n transaction ids in a row and returns the first. 0 is never among
-// them: the switch uses it for messages of its own.
+// xids reserves n consecutive transaction ids and returns the first. They never include 0,
+// which the switch uses for its own messages.
 func (w *writer) xids(n uint32) uint32 {
 	w.xidMu.Lock()
 	defer w.xidMu.Unlock()
@@ -49,9 +49,9 @@ func (w *writer) send(xid uint32, m of.Message) error {
 	return w.sendAll(xid, func(yield func(of.Message) bool) { yield(m) })
 }
 
-// sendAll writes messages with transaction ids that count up from xid. A message that
-// cannot be encoded ends it with a *MessageError after those before it were written;
-// any other error is of the connection.
+// sendAll writes messages with consecutive transaction ids from xid. It stops with a
+// *MessageError at a message that cannot be encoded, after writing those before it; any
+// other error is the connection's.
 func (w *writer) sendAll(xid uint32, all iter.Seq[of.Message]) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

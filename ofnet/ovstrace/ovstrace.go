@@ -1,8 +1,9 @@
-// Package ovstrace reads what Open vSwitch prints for the command ofproto/trace: which
-// flows a packet meets in a bridge, and where it leaves.
+// Package ovstrace parses the output of Open vSwitch's command ofproto/trace: which flows a
+// packet matches in a bridge, and where it leaves.
 //
-// The text is meant for people (ovs-vswitchd(8), "ofproto/trace"); what is read here has
-// had the same form since Open vSwitch 2.8. Ports must have been asked for by name.
+// The text is meant for people (ovs-vswitchd(8), "ofproto/trace"); the parts that are
+// parsed have had the same format since Open vSwitch 2.8. Ports must have been requested by
+// name.
 package ovstrace
 
 import (
@@ -11,20 +12,20 @@ import (
 	"strings"
 )
 
-// Trace is a packet's way through a bridge.
+// Trace is a packet's path through a bridge.
 type Trace struct {
 	Steps []Step
 	// Out are the places where it leaves, in order.
 	Out []Out
-	// ToAgent: a copy goes to the holder of the OpenFlow channel.
+	// ToAgent: a copy goes to the controller.
 	ToAgent bool
-	// Final holds the fields of the packet as it is in the end, by OVS's names.
+	// Final holds the packet's fields at the end, with OVS's names.
 	Final map[string]string
-	// Notes are what the switch remarks about the end, such as a tunnel without neighbour.
+	// Notes are the switch's remarks, such as that a tunnel has no neighbor entry.
 	Notes []string
 }
 
-// Step is a flow that the packet met.
+// Step is a flow that the packet matched.
 type Step struct {
 	Table    int
 	Priority int
@@ -36,7 +37,7 @@ type Step struct {
 // Out is a place where the packet leaves the bridge: a port, or the end of a tunnel.
 type Out struct {
 	Port string
-	VLAN int // tag that it leaves with; 0: none
+	VLAN int // tag on leaving; 0: none
 
 	Tunnel  bool
 	TunID   uint64
@@ -48,7 +49,7 @@ var (
 	fieldEdge = regexp.MustCompile(`set_field:([^ ]+)->(tun_id|tun_dst|tun_ipv6_dst)\b`)
 )
 
-// Parse reads the output of ofproto/trace for a packet in bridge.
+// Parse parses the output of ofproto/trace for a packet in bridge.
 func Parse(bridge, text string) Trace {
 	p := parser{bridge: `bridge("` + bridge + `")`, t: Trace{Final: map[string]string{}}, tun: map[string]string{}}
 	for line := range strings.Lines(text) {
@@ -59,10 +60,10 @@ func Parse(bridge, text string) Trace {
 
 type parser struct {
 	bridge string
-	here   bool // lines are about our bridge
+	here   bool // the lines are about our bridge
 	t      Trace
-	vlan   int               // tag that it came with
-	tun    map[string]string // what has been set of the tunnel's fields
+	vlan   int               // tag on arrival
+	tun    map[string]string // tunnel fields that have been set
 }
 
 func (p *parser) line(line string) {
@@ -88,7 +89,7 @@ func (p *parser) line(line string) {
 	}
 }
 
-// inside reads a line about a table of our bridge.
+// inside parses a line about a table of our bridge.
 func (p *parser) inside(line, trimmed string) {
 	if m := stepLine.FindStringSubmatch(line); m != nil {
 		s := Step{Match: m[2]}
@@ -106,8 +107,8 @@ func (p *parser) inside(line, trimmed string) {
 	}
 	switch {
 	case strings.HasPrefix(trimmed, "-> output to native tunnel"), strings.HasPrefix(trimmed, "-> output to kernel tunnel"),
-		// The tracer takes the tunnel that the packet is to go into for the one that it
-		// has come from, once it has been sent round through connection tracking.
+		// After connection tracking, the tracer mistakes the tunnel that the packet is
+		// going into for the one it came from.
 		trimmed == ">> Not tunneling to our own address":
 		p.tunnel()
 	case strings.HasPrefix(trimmed, "-> "), trimmed == "thaw", strings.HasPrefix(trimmed, "Resuming from"):
@@ -128,7 +129,7 @@ func (p *parser) tunnel() {
 	p.t.Out = append(p.t.Out, out)
 }
 
-// fields reads the fields of a flow.
+// fields parses the fields of a flow.
 func (p *parser) fields(flow string) {
 	p.t.Final = map[string]string{}
 	for field := range strings.SplitSeq(flow, ",") {
@@ -137,8 +138,8 @@ func (p *parser) fields(flow string) {
 	}
 }
 
-// leave reads the datapath's actions: names of ports, and what is done to the packet in
-// between. Tunnels have been told by the tables.
+// leave parses the datapath's actions: names of ports, and changes to the packet in
+// between. Tunnels are known from the tables.
 func (p *parser) leave(actions string) {
 	vlan := p.vlan
 	for _, a := range split(actions) {
@@ -159,7 +160,7 @@ func (p *parser) leave(actions string) {
 	}
 }
 
-// split cuts actions at the commas outside of parentheses.
+// split splits actions at commas outside of parentheses.
 func split(actions string) []string {
 	var out []string
 	depth, from := 0, 0

@@ -17,7 +17,7 @@ func read(t testing.TB, name string) string {
 	return string(text)
 }
 
-// What switches have printed is understood.
+// Output of real switches is parsed.
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		file, bridge string
@@ -78,7 +78,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A step tells all that there is to a flow.
+// A step contains all parts of a flow.
 func TestStep(t *testing.T) {
 	tr := Parse("contivVxlanBridge", read(t, "tunnel.txt"))
 	want := Step{
@@ -98,7 +98,7 @@ func TestStep(t *testing.T) {
 	t.Error("no step in table 23")
 }
 
-// Tags come and go on the way to the ports.
+// Tags are added and removed on the way to the ports.
 func TestLeave(t *testing.T) {
 	tr := Parse("br", "Flow: ip,in_port=eth2,dl_vlan=100,dl_vlan_pcp=0\nDatapath actions: pop_vlan,vvport1,push_vlan(vid=200,pcp=0),eth3,clone(set(eth(src=1)),eth9),drop\n")
 	if diff := cmp.Diff([]Out{{Port: "vvport1"}, {Port: "eth3", VLAN: 200}}, tr.Out); diff != "" {

@@ -24,8 +24,8 @@ func (s *Switch) start(name string, args ...string) *daemon {
 	c := exec.Command(name, append(args, "--log-file="+s.path(name+".log"), "-vconsole:off", "--pidfile="+s.path(name+".pid"))...)
 	c.Env = s.env()
 	c.Dir = s.dir
-	// The kernel ends the daemon if the test process dies without its clean-up: to be
-	// exact, when the thread that started it ends. So that one waits for the daemon.
+	// The kernel kills the daemon when the thread that started it ends, and so when the
+	// test process dies without cleaning up. Therefore that thread waits for the daemon.
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	d := &daemon{cmd: c, done: make(chan struct{})}
 	started := make(chan error, 2)
@@ -50,16 +50,16 @@ func (s *Switch) start(name string, args ...string) *daemon {
 	return d
 }
 
-// end sends a signal, waits, and kills what does not listen.
+// end sends a signal, waits, and kills a daemon that does not end.
 func (d *daemon) end(sig syscall.Signal) {
 	d.once.Do(func() {
-		d.cmd.Process.Signal(sig) // it may be gone
+		d.cmd.Process.Signal(sig) // it may have ended
 		t := time.NewTimer(10 * time.Second)
 		defer t.Stop()
 		select {
 		case <-d.done:
 		case <-t.C:
-			d.cmd.Process.Kill() // it may be gone
+			d.cmd.Process.Kill() // it may have ended
 			<-d.done
 		}
 	})
@@ -79,8 +79,8 @@ func newNamespace(t testing.TB) netns.NsHandle {
 	return ns
 }
 
-// InNamespace runs f on a thread that is in the switch's network namespace. What f
-// starts stays there; goroutines that f starts do not.
+// InNamespace runs f on a thread in the switch's network namespace. Processes that f starts
+// stay there; goroutines that it starts do not.
 func (s *Switch) InNamespace(f func()) {
 	s.t.Helper()
 	err := onThread(func() error {
@@ -98,8 +98,8 @@ func (s *Switch) InNamespace(f func()) {
 // Namespace is the handle of the switch's network namespace, open until the test ends.
 func (s *Switch) Namespace() netns.NsHandle { return s.ns }
 
-// onThread runs f on a thread of its own and puts the thread back into the namespace
-// that it came from. It runs in another goroutine so that f cannot be moved.
+// onThread runs f on a thread of its own and moves the thread back to its former namespace.
+// It uses another goroutine so that f cannot be moved to another thread.
 func onThread(f func() error) error {
 	err := make(chan error, 1)
 	go func() {
@@ -113,7 +113,7 @@ func onThread(f func() error) error {
 		defer home.Close()
 		e = f()
 		if back := netns.Set(home); back != nil {
-			// The thread is of no use to anyone else: leave it locked, so that it
+			// The thread cannot be used for anything else: leave it locked, so that it
 			// ends with this goroutine.
 			err <- back
 			return

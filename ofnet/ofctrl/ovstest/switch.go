@@ -13,15 +13,15 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// startTimeout bounds the start and each command. It is generous because the
-// machine may be busy; nothing waits for it when all is well.
+// startTimeout limits the start and each command. It is long because the machine may be
+// busy.
 const startTimeout = 60 * time.Second
 
 // schema is where Debian's package puts the database schema.
 const schema = "/usr/share/openvswitch/vswitch.ovsschema"
 
-// Switch is a running Open vSwitch. Its methods fail the test when something is
-// wrong, so they belong to the test's goroutine.
+// Switch is a running Open vSwitch. Its methods fail the test on errors, so they must be
+// called from the test's goroutine.
 type Switch struct {
 	t      testing.TB
 	dir    string
@@ -32,7 +32,7 @@ type Switch struct {
 // Start runs an Open vSwitch without bridges until the test ends.
 func Start(t testing.TB) *Switch {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "ovs") // short: it holds sockets, whose paths are bounded
+	dir, err := os.MkdirTemp("", "ovs") // short: it holds sockets, whose paths are limited in length
 	if err != nil {
 		t.Fatalf("make a directory for the switch: %v", err)
 	}
@@ -56,8 +56,8 @@ func (s *Switch) startSwitch() {
 	s.Vsctl("set", "Open_vSwitch", ".", "external_ids:ovstest=1")
 }
 
-// Restart ends ovs-vswitchd with a signal and runs it again: flows, groups and
-// meters are gone, bridges and ports are recreated from the database.
+// Restart ends ovs-vswitchd with a signal and runs it again: flows, groups and meters are
+// lost, bridges and ports are recreated from the database.
 func (s *Switch) Restart(sig syscall.Signal) {
 	s.t.Helper()
 	s.vs.end(sig)
@@ -65,7 +65,7 @@ func (s *Switch) Restart(sig syscall.Signal) {
 	s.startSwitch()
 }
 
-// stop ends the daemons and removes what they left.
+// stop ends the daemons and removes their files.
 func (s *Switch) stop() {
 	for _, d := range []*daemon{s.vs, s.db} {
 		if d != nil {
@@ -92,9 +92,8 @@ func (s *Switch) DBSocket() string { return s.path("db.sock") }
 // Target is the address of a bridge's management socket for ofctrl.Config.
 func (s *Switch) Target(bridge string) string { return "unix:" + s.path(bridge+".mgmt") }
 
-// AddBridge makes a bridge with the userspace datapath that forwards nothing by
-// itself (fail mode secure). More settings follow as arguments of "ovs-vsctl set
-// Bridge NAME".
+// AddBridge creates a bridge with the userspace datapath that forwards nothing by itself
+// (fail mode secure). settings are further arguments of "ovs-vsctl set Bridge NAME".
 func (s *Switch) AddBridge(name string, settings ...string) {
 	s.t.Helper()
 	args := []string{
@@ -104,8 +103,8 @@ func (s *Switch) AddBridge(name string, settings ...string) {
 	s.Vsctl(append(args, settings...)...)
 }
 
-// AddDummyPort adds a port that carries no packets, with a fixed OpenFlow number:
-// enough for flows and traces that name it.
+// AddDummyPort adds a port that carries no packets, with a fixed OpenFlow number, for flows
+// and traces that use it.
 func (s *Switch) AddDummyPort(bridge, name string, ofport string) {
 	s.t.Helper()
 	s.Vsctl("add-port", bridge, name, "--", "set", "Interface", name, "type=internal", "ofport_request="+ofport)
@@ -128,7 +127,7 @@ func (s *Switch) Ofctl(command, bridge string, args ...string) string {
 	return out
 }
 
-// TryOfctl is Ofctl for commands that may be refused.
+// TryOfctl is Ofctl for commands that may fail.
 func (s *Switch) TryOfctl(command, bridge string, args ...string) (string, error) {
 	s.t.Helper()
 	return s.try("ovs-ofctl", append([]string{"-O", "OpenFlow13", command, s.Target(bridge)}, args...)...)
@@ -140,8 +139,8 @@ func (s *Switch) Appctl(args ...string) string {
 	return s.run("ovs-appctl", append([]string{"-t", s.path("ovs-vswitchd.ctl")}, args...)...)
 }
 
-// Trace returns what ofproto/trace says of a packet, given in the syntax of flows.
-// More arguments, such as "--ct-next" and "trk,est", go before the bridge.
+// Trace returns the output of ofproto/trace for a packet, given in the syntax of flows.
+// Further options, such as "--ct-next" and "trk,est", go before the bridge.
 func (s *Switch) Trace(bridge, packet string, options ...string) string {
 	s.t.Helper()
 	return s.Appctl(append(append([]string{"ofproto/trace"}, options...), bridge, packet)...)
@@ -182,7 +181,7 @@ func (s *Switch) env() []string {
 	return append(os.Environ(), "OVS_RUNDIR="+s.dir, "OVS_DBDIR="+s.dir, "OVS_LOGDIR="+s.dir, "OVS_SYSCONFDIR="+s.dir)
 }
 
-// warnings returns the last lines of a log that are more than information.
+// warnings returns the last lines of a log at warning level or above.
 func warnings(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -197,8 +196,8 @@ func warnings(path string) string {
 	return strings.Join(lines[max(0, len(lines)-30):], "")
 }
 
-// await waits until a daemon has made its socket. ovs-vsctl could wait itself, but
-// tries only once a second.
+// await waits until a daemon has created its socket. ovs-vsctl could wait itself, but
+// retries only once a second.
 func (s *Switch) await(socket string, d *daemon) {
 	s.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
