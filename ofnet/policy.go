@@ -10,53 +10,53 @@ import (
 // Rule allows or denies connections. A zero field matches anything.
 type Rule struct {
 	ID                 string
-	Priority           uint8  // 1–100, higher wins; at the same priority a denial does, silent before told
-	SrcGroup, DstGroup uint32 // numbers of endpoint groups
+	Priority           uint8  // 1–100, higher wins; at the same priority denials do, and silent ones before rejections
+	SrcGroup, DstGroup uint32 // numbers of groups
 	Src, Dst           netip.Prefix
 	Proto              uint8 // IP protocol; ICMP means that of each family
 	SrcPort, DstPort   uint16
 	// Flags restricts a rule for TCP by SYN and ACK: "syn", "syn,ack", "ack",
-	// "syn,!ack", "!syn,ack" or "". Those of a first segment ask for what is true of
-	// every packet that rules see, and so mean all of them.
+	// "syn,!ack", "!syn,ack" or "". Restrictions that match the first segment match
+	// every packet that rules evaluate, so they have no effect.
 	Flags string
 	Deny  bool
-	// Reject makes a denial known to the sender.
+	// Reject tells the sender of a denial.
 	Reject bool
 }
 
-// VRFPolicy says that the rules hold for a VRF.
+// VRFPolicy says that a VRF has rules.
 type VRFPolicy struct {
 	VRF uint16
-	// Generation names the rules that there are: 31 bits, another number for other
-	// rules. A connection admitted under another generation is judged again.
+	// Generation identifies the current rules: 31 bits, different for different rules. A
+	// connection admitted under another generation is evaluated again.
 	Generation uint32
-	// EndpointPoliciesOnly says that there are no rules: only connections of endpoints with policies
-	// are tracked.
+	// EndpointPoliciesOnly says that there are no rules: only connections of endpoints
+	// with policies are tracked.
 	EndpointPoliciesOnly bool
 }
 
-// RuleSet sums rules up.
+// RuleSet is a sum of rules.
 type RuleSet struct {
 	n   int
 	sum uint64
 }
 
-// Add counts a rule in.
+// Add adds a rule.
 func (s *RuleSet) Add(r Rule) { s.n, s.sum = s.n+1, s.sum+r.fingerprint() }
 
-// Remove counts a rule out that was added.
+// Remove removes a rule that was added.
 func (s *RuleSet) Remove(r Rule) { s.n, s.sum = s.n-1, s.sum-r.fingerprint() }
 
 // Empty reports whether there is no rule.
 func (s *RuleSet) Empty() bool { return s.n == 0 }
 
-// Generation is a number for the rules, whatever the order they were added in.
+// Generation is a hash of the rules, independent of the order in which they were added.
 func (s *RuleSet) Generation() uint32 { return generation(s.sum) }
 
 func generation(sum uint64) uint32 { return uint32(sum>>33) | 1 }
 
 func (r Rule) fingerprint() uint64 {
-	r.ID = "" // does not matter to verdicts
+	r.ID = "" // has no influence on decisions
 	return Fingerprint(fmt.Sprintf("%+v", r))
 }
 
@@ -91,7 +91,7 @@ func (f policy) tables() []table {
 	return t
 }
 
-// judge is where new connections go.
+// judge is the table for new connections.
 func (policy) judge(p *Pipeline) table {
 	if p.set.EndpointPolicies {
 		return tableEndpointPolicyOut
@@ -99,7 +99,7 @@ func (policy) judge(p *Pipeline) table {
 	return tableGroupSource
 }
 
-// groups is where the groups of sender and receiver are known.
+// afterSource is the table in which the groups of sender and receiver are known.
 func (f policy) afterSource() table {
 	if f.byAddress {
 		return tableGroupDest
@@ -116,7 +116,7 @@ func (f policy) part(p *Pipeline, o Object) part {
 	case Rule:
 		return part{rows: f.rule(p, o)}
 	case VRFPolicy:
-		if o.EndpointPoliciesOnly { // which goes when these do
+		if o.EndpointPoliciesOnly { // ends when the endpoint policies do
 			return part{}
 		}
 		return part{late: true, rows: append(vrfRows(p, o), p.hostCheck(of.NewMatch().With(regVRF.is(uint32(o.VRF))))...)}
@@ -133,7 +133,7 @@ func (f policy) base(p *Pipeline) []row {
 	rows := []row{
 		{tableTrack, prioMiss, of.NewMatch(), next},
 		{tableState, prioDrop, state(tracked | of.CTInvalid), drop},
-		// Who answers does not decide: the next packet of who asked will.
+		// Replies do not decide: the next packet of the other direction will.
 		{tableState, prioNormal, state(tracked | of.CTEst | of.CTReply).With(admitted), next},
 		{tableState, prioNormal, state(tracked | of.CTEst | of.CTReply).With(denied), drop},
 		{tableState, prioNormal, state(tracked | of.CTRel).With(admitted), next},
@@ -150,13 +150,13 @@ func (f policy) base(p *Pipeline) []row {
 			row{tableDeny, prioSpecific, family.CTState(tracked|of.CTEst, tracked|of.CTEst).With(regScratch.is(rejectedByRule)), applyGoto(remember, p.to(tableReject))},
 			row{tableDeny, prioGeneral, family.With(regScratch.is(rejectedByRule)), goTo(p.to(tableReject))})
 	}
-	// Links live by neighbour discovery and multicast listening, which have no
+	// Links depend on neighbor discovery and multicast listening, which have no
 	// connections (RFC 4861, RFC 2710, RFC 3810).
 	for _, typ := range []uint8{icmpv6RouterSolicit, icmpv6RouterAdvert, icmpv6NeighborSolicit, icmpv6NeighborAdvert, icmpv6Redirect} {
 		rows = append(rows, row{tableTrack, prioSpecific, of.NewMatch().ICMPv6(typ), next})
 	}
-	// Listeners talk to groups and to all routers. To one address, it would be a means to
-	// talk past the rules.
+	// Listeners talk to groups and to all routers. Unicast messages could be used to get
+	// around the rules.
 	for _, typ := range []uint8{icmpv6ListenerQuery, icmpv6ListenerReport1, icmpv6ListenerDone, icmpv6ListenerReport} {
 		rows = append(rows, row{tableTrack, prioSpecific, of.NewMatch().ICMPv6(typ).IPv6Dst(multicast6), next})
 	}
@@ -173,7 +173,7 @@ var families = [...]of.Match{of.NewMatch().IP(), of.NewMatch().IPv6()}
 // zone is the VRF's conntrack zone.
 func zone() of.Subfield { return regVRF.bits(0, 15) }
 
-// admit remembers that the connection was allowed under the present rules.
+// admit commits the connection as allowed by the current rules.
 func (policy) admit(p *Pipeline) of.Instructions {
 	return applyGoto(of.NewActions().CT(of.CT{
 		Commit: true, ZoneFrom: zone(), Exec: of.NewActions().MoveField(regMark.field(), of.FieldCTMark),
@@ -189,8 +189,8 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 	fromRemote := applyGoto(of.NewActions().SetField(regSrcGrp.is(e.Group)), p.to(f.afterSource()))
 	to := applyGoto(of.NewActions().SetField(regDstGrp.is(e.Group)), p.to(tablePolicy))
 	if f.byAddress {
-		// Bridges deliver by MAC, whatever the IP address is: one that is link-local, of
-		// a multicast group, or of another endpoint.
+		// Bridges deliver by MAC, whatever the IP address: it may be link-local, a
+		// multicast group, or another endpoint's.
 		inNetwork := vrf.With(regSegment.is(e.Segment()))
 		rows = append(rows, row{tableGroupDest, prioSpecific, inNetwork.EthDst(e.MAC), to})
 		if !e.Local() {
@@ -211,7 +211,7 @@ func (f policy) endpoint(p *Pipeline, e Endpoint) []row {
 	return rows
 }
 
-// vrfRows make connections of a VRF subject to the rules, once these are there.
+// vrfRows make connections of a VRF subject to the rules, once these are installed.
 func vrfRows(p *Pipeline, v VRFPolicy) []row {
 	mark := v.Generation << markShift
 	m := of.NewMatch().With(regVRF.is(uint32(v.VRF)))
@@ -236,7 +236,7 @@ func trackConnection(p *Pipeline, a of.Actions) of.Instructions {
 	return apply(a.CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(p.afterTrack())}))
 }
 
-// rule gives a row for each family that the rule is about. Groups are numbers in
+// rule returns a row for each family that the rule applies to. Groups are numbers in
 // registers by now, so a rule between groups of any size is one row.
 func (f policy) rule(p *Pipeline, r Rule) []row {
 	priority, do := prioRule+3*uint16(r.Priority), f.admit(p)
@@ -300,15 +300,15 @@ func (r Rule) match(m of.Match, six bool) (of.Match, bool) {
 	return m, true
 }
 
-// tcpFlags are the restrictions that a packet of a new connection may not fulfil
-// (RFC 9293 section 3.1: SYN 2, ACK 16).
+// tcpFlags are restrictions that the first packet of a connection may not match (RFC 9293
+// section 3.1: SYN 2, ACK 16).
 var tcpFlags = map[string]struct{ value, mask uint64 }{
 	"syn,ack":  {0x12, 0x12},
 	"ack":      {0x10, 0x10},
 	"!syn,ack": {0x10, 0x12},
 }
 
-// KnownFlags reports whether s is a value of Rule.Flags.
+// KnownFlags reports whether s is a valid value of Rule.Flags.
 func KnownFlags(s string) bool {
 	_, ok := tcpFlags[s]
 	return ok || s == "" || s == "syn" || s == "syn,!ack"

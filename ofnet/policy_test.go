@@ -15,7 +15,7 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// probe is the first packet of a connection, as rules see it.
+// probe is the first packet of a connection, with the fields that rules match.
 type probe struct {
 	from, to           string // ids of endpoints
 	srcGroup, dstGroup uint32
@@ -24,7 +24,7 @@ type probe struct {
 	srcPort, dstPort   uint16
 }
 
-// verdict is what becomes of a connection.
+// verdict is the decision about a connection.
 type verdict int
 
 const (
@@ -33,9 +33,9 @@ const (
 	denied
 )
 
-// judged is what rules mean, written without regard to flows: the matching rule of
-// the highest priority decides, a silent denial before a rejection before an allowance,
-// and without one the packet passes.
+// judged is the meaning of rules, written independently of flows: the matching rule of the
+// highest priority decides, a silent denial before a rejection before an allowance, and
+// without a match the packet passes.
 func judged(rules []Rule, p probe) verdict {
 	best, result := -1, allowed
 	for _, r := range rules {
@@ -65,15 +65,15 @@ func judged(rules []Rule, p probe) verdict {
 	return result
 }
 
-// policyBridge is a mode with endpoints of three groups here and elsewhere.
+// policyBridge is a mode with endpoints of three groups on this host and others.
 type policyBridge struct {
 	p         *Pipeline
 	network   Network
 	endpoints []Endpoint
 }
 
-// policyGroups are none and three others: netmaster gives groups numbers of 16 bits, and
-// all of them count.
+// policyGroups are none and three others: netmaster's group numbers have 16 bits, and all
+// of them must be compared.
 var policyGroups = [4]uint32{0, 1, 1<<15 + 1, 1<<16 - 1}
 
 func policyBridges(t testing.TB) map[string]*policyBridge {
@@ -103,7 +103,7 @@ func (b *policyBridge) programs() map[string]Program {
 	return flows
 }
 
-// start brings the bridge up on a real switch, with the ports of its endpoints.
+// start programs the bridge on a real switch, with the ports of its endpoints.
 func (b *policyBridge) start(t *testing.T, sw *ovstest.Switch, name string) *Switch {
 	t.Helper()
 	s := realBridge(t, sw, name, b.programs())
@@ -115,7 +115,7 @@ func (b *policyBridge) start(t *testing.T, sw *ovstest.Switch, name string) *Swi
 	return s
 }
 
-// policedFlows are those of a bridge with rules of all kinds.
+// policedFlows are the flows of a bridge with rules of all kinds.
 func policedFlows(t *testing.T) map[string]Program {
 	b := policyBridges(t)["vlan"]
 	flows := b.programs()
@@ -124,7 +124,7 @@ func policedFlows(t *testing.T) map[string]Program {
 	for _, f := range []string{"syn,ack", "ack", "!syn,ack"} {
 		rules = append(rules, Rule{ID: f, Priority: 100, Proto: 6, Flags: f})
 	}
-	seen := map[of.FlowKey]bool{} // of two rules that say the same, either may have the flow
+	seen := map[of.FlowKey]bool{} // of two equal rules, either may have the flow
 	for _, r := range rules {
 		program := b.p.Program(r)
 		if slices.ContainsFunc(program.Flows, func(f of.Flow) bool { return seen[f.Key()] }) {
@@ -138,7 +138,7 @@ func policedFlows(t *testing.T) map[string]Program {
 	return flows
 }
 
-// enforce makes rules the ones of a bridge, instead of those before.
+// enforce replaces the rules of a bridge.
 func enforce(t *testing.T, s *Switch, b *policyBridge, before, rules []Rule) {
 	t.Helper()
 	for _, r := range before {
@@ -189,7 +189,7 @@ func randomRules(rng *rand.Rand, n int) []Rule {
 	return rules
 }
 
-// packet writes a probe from one endpoint to another as the bridge gets it.
+// packet makes a probe from one endpoint to another as it arrives at the bridge.
 func (b *policyBridge) packet(rng *rand.Rand, mode string) (probe, string) {
 	from, to := b.endpoints[rng.IntN(8)], b.endpoints[rng.IntN(4)]
 	for from.ID == to.ID {
@@ -203,7 +203,7 @@ func (b *policyBridge) packet(rng *rand.Rand, mode string) (probe, string) {
 	if six {
 		p.src, p.dst = from.IPv6, to.IPv6
 	}
-	if !b.p.set.Routing && rng.IntN(3) == 0 { // the MAC address tells who gets it
+	if !b.p.set.Routing && rng.IntN(3) == 0 { // the MAC address determines the receiver
 		p.dst = elsewhere(rng, six, b.endpoints)
 		if six && !from.Local() {
 			p.src = addr("fe80::77")
@@ -239,7 +239,7 @@ func (b *policyBridge) packet(rng *rand.Rand, mode string) (probe, string) {
 	return p, text
 }
 
-// elsewhere is an address that no endpoint has for its own, or another one.
+// elsewhere is an address that no endpoint has, or that of another one.
 func elsewhere(rng *rand.Rand, six bool, endpoints []Endpoint) netip.Addr {
 	other := endpoints[rng.IntN(len(endpoints))]
 	if six {
@@ -248,8 +248,8 @@ func elsewhere(rng *rand.Rand, six bool, endpoints []Endpoint) netip.Addr {
 	return []netip.Addr{addr("169.254.1.1"), addr("224.0.0.5"), addr("239.1.1.1"), other.IPv4}[rng.IntN(4)]
 }
 
-// The switch's verdict on new connections is that of the reference model, for random
-// rules and packets of both families, from containers, tunnels and uplinks.
+// The switch decides on new connections as the reference model does, for random rules and
+// packets of both families, from containers, tunnels and uplinks.
 func TestPolicyAgreesWithReferenceModel(t *testing.T) {
 	sw := ovstest.Start(t)
 	for mode, b := range policyBridges(t) {
@@ -290,8 +290,8 @@ func TestPolicyAgreesWithReferenceModel(t *testing.T) {
 	}
 }
 
-// Multicast listening passes the rules where it is what it says: to a group. To one
-// address it is subject to them.
+// Multicast listening bypasses the rules if it is sent to a group. If sent to one address
+// it is subject to them.
 func TestListenersTalkToGroups(t *testing.T) {
 	sw := ovstest.Start(t)
 	for mode, b := range policyBridges(t) {
@@ -307,7 +307,7 @@ func TestListenersTalkToGroups(t *testing.T) {
 				trace := sw.Trace(mode, fmt.Sprintf("in_port=%d,icmp6,dl_src=%s,dl_dst=%s,ipv6_src=%s,ipv6_dst=%s,icmpv6_type=%d,nw_ttl=1",
 					from.Port, from.MAC, dstMAC, from.IPv6, dst, typ), "--ct-next", "trk,new")
 				routed := mode != "vrouter" || dst == to.IPv6.String()
-				if passes := strings.Contains(trace, tableGoto(b.p, b.p.first(stageReply))); passes != (dst == "ff02::16" && routed && typ != icmpv6ListenerQuery) { // queries are a router's
+				if passes := strings.Contains(trace, tableGoto(b.p, b.p.first(stageReply))); passes != (dst == "ff02::16" && routed && typ != icmpv6ListenerQuery) { // queries come from routers
 					t.Errorf("%s: type %d to %s passes: %v\n%s", mode, typ, dst, passes, trace)
 				}
 			}
@@ -317,7 +317,7 @@ func TestListenersTalkToGroups(t *testing.T) {
 
 func tableGoto(p *Pipeline, table table) string { return fmt.Sprintf("goto_table:%d\n", p.to(table)) }
 
-// The generation depends on the rules, not on their order or their names.
+// The generation depends on the rules, not on their order or names.
 func TestGeneration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	rules := randomRules(rng, 50)
@@ -345,13 +345,13 @@ func TestGeneration(t *testing.T) {
 	}
 }
 
-// A connection lives as long as the rules allow it: its packets pass, its answers
-// pass, a rule that denies it ends it, and others leave it alone.
+// A connection lasts as long as the rules allow it: its packets and replies pass, a rule
+// that denies it ends it, and other rules do not affect it.
 func TestPolicyAndConnections(t *testing.T) {
 	sw := ovstest.Start(t)
 	for mode, b := range policyBridges(t) {
 		if mode == "vlan" {
-			continue // its switch table learns, which a packet-out does not teach it
+			continue // its switch table learns, which does not work with packet-outs
 		}
 		t.Run(mode, func(t *testing.T) {
 			s := b.start(t, sw, mode)
@@ -382,7 +382,7 @@ func TestPolicyAndConnections(t *testing.T) {
 	}
 }
 
-// wire sends packets of endpoints into a bridge. A client asks a server.
+// wire sends packets of endpoints into a bridge, from a client to a server and back.
 type wire struct {
 	t              *testing.T
 	sw             *ovstest.Switch
@@ -391,8 +391,8 @@ type wire struct {
 	client, server Endpoint
 }
 
-// wire reaches into a bridge that was started. No connection is known then: bridges share
-// the table of them.
+// wire prepares a started bridge, without any tracked connection: bridges share the
+// connection table.
 func (b *policyBridge) wire(t *testing.T, sw *ovstest.Switch, name string, client, server Endpoint) wire {
 	t.Helper()
 	conn, err := ofctrl.Dial(t.Context(), ofctrl.Config{Target: sw.Target(name)})
@@ -408,7 +408,7 @@ func (w wire) ask() bool { return w.passes(w.client, w.server, 1000, 53) }
 
 func (w wire) answer() bool { return w.passes(w.server, w.client, 53, 1000) }
 
-// check asks and answers.
+// check sends a request and a reply.
 func (w wire) check(step string, wantAsk, wantAnswer bool) {
 	w.t.Helper()
 	if got := w.ask(); got != wantAsk {
@@ -419,7 +419,7 @@ func (w wire) check(step string, wantAsk, wantAnswer bool) {
 	}
 }
 
-// passes sends a UDP packet and reports whether policy has let it through.
+// passes sends a UDP packet and reports whether policy has passed it.
 func (w wire) passes(from, to Endpoint, srcPort, dstPort uint16) bool {
 	w.t.Helper()
 	before := passed(w.t, w.sw, w.conn, w.p)
@@ -440,10 +440,10 @@ func (w wire) passes(from, to Endpoint, srcPort, dstPort uint16) bool {
 	return passed(w.t, w.sw, w.conn, w.p) > before
 }
 
-// passed counts the packets that policy has let through.
+// passed counts the packets that policy has passed.
 func passed(t *testing.T, sw *ovstest.Switch, conn *ofctrl.Conn, p *Pipeline) uint64 {
 	t.Helper()
-	sw.Appctl("revalidator/purge") // counts the packets of flows in the datapath
+	sw.Appctl("revalidator/purge") // updates the counters from the datapath
 	var n uint64
 	table := tableDeliver
 	if p.first(stageOutput) == tableMAC {

@@ -8,19 +8,18 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// Program is what one object needs in a bridge: flows, and the groups and meters they
-// refer to. A flow's groups and meters belong into the same Program, so that they are
-// there before it and stay as long as it does.
+// Program is what one object needs in a bridge: flows, and the groups and meters they refer
+// to. A flow's groups and meters belong in the same Program, so that they are installed
+// before it and removed after it.
 type Program struct {
 	Flows  []of.Flow
 	Groups []of.Group
 	Meters []of.Meter
-	// Late says that the flows depend on other flows, and must not be in the bridge
-	// before them: they are sent after all others.
+	// Late says that the flows depend on other flows: they are sent after all others.
 	Late bool
 }
 
-// Empty reports whether a program is none.
+// Empty reports whether a program contains nothing.
 func (p Program) Empty() bool { return len(p.Flows)+len(p.Groups)+len(p.Meters) == 0 }
 
 // body is a flow without its key.
@@ -29,14 +28,14 @@ type body struct {
 	cookie     uint64
 	idle, hard uint16
 	flags      uint16
-	late       bool // not known to the bridge
+	late       bool // not part of what the bridge reports
 }
 
 func sameBody(a, b body) bool {
 	return a.do == b.do && a.idle == b.idle && a.hard == b.hard && (a.cookie^b.cookie)&cookieIdentity == 0
 }
 
-// hashFlow is a checksum of what sameBody compares, and of the key (64-bit FNV-1a).
+// hashFlow is a checksum of the key and what sameBody compares (64-bit FNV-1a).
 func hashFlow(key of.FlowKey, b body) uint64 {
 	head := binary.BigEndian.AppendUint16([]byte{key.Table}, key.Priority)
 	head = binary.BigEndian.AppendUint16(head, b.idle)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkEndpointProgram makes the flows of endpoints of other hosts, of which a host has
-// thousands, and of its own.
+// BenchmarkEndpointProgram makes the flows of endpoints on other hosts, of which there are
+// thousands, and of local ones.
 func BenchmarkEndpointProgram(b *testing.B) {
 	for name, port := range map[string]uint32{"remote": 0, "local": 7} {
 		b.Run(name, func(b *testing.B) {

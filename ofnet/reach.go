@@ -8,20 +8,21 @@ import (
 
 // ControlPlane is what containers must not reach outside the overlay.
 type ControlPlane struct {
-	Addrs []netip.Addr // of the hosts of the cluster
-	Ports []PortRange  // on these addresses
-	// Tunnels are the UDP ports of tunnels, on any address outside: what a container sends
-	// there arrives under its host's address, and would be taken for a frame of a network.
+	Addrs []netip.Addr // of the cluster's hosts
+	Ports []PortRange  // at these addresses
+	// Tunnels are the UDP ports of tunnels, blocked at any outside address: datagrams of
+	// a container arrive there with its host's address and would be accepted as frames
+	// of a network.
 	Tunnels []uint16
 }
 
-// reach drops what containers send to the control plane where they reach the links of the
-// hosts without passing their own host's stack: in VLANs. There hosts are known by address
-// only, and a network may be the one that the hosts are in.
+// reach drops packets from containers to the control plane where they reach other hosts
+// without passing their own host's stack: in VLANs. There, hosts are recognized by address
+// only, as they may be in the same network.
 //
 // Packets that pass the host's own stack are filtered there, except those to tunnel ports.
 type reach struct {
-	links bool // containers are on the links of the hosts
+	links bool // containers are on the same links as the hosts
 }
 
 const reachConjunction = 1
@@ -51,8 +52,7 @@ func (f reach) part(p *Pipeline, o Object) part {
 	return part{}
 }
 
-// network lets containers of a bridged network have tunnels of their own among
-// themselves.
+// network allows containers of a bridged network to use tunnels among themselves.
 func (reach) network(p *Pipeline, n Network) []row {
 	var rows []row
 	for _, s := range []netip.Prefix{n.Subnet4, n.Subnet6} {
@@ -87,7 +87,7 @@ func tunnelPorts(t table, priority uint16, m of.Match, ports []uint16) []row {
 	return rows
 }
 
-// conjunction drops what is for one of the ports at one of the addresses.
+// conjunction drops packets to one of the ports at one of the addresses.
 func (c ControlPlane) conjunction(local of.Match) []row {
 	if len(c.Addrs) == 0 || len(c.Ports) == 0 {
 		return nil

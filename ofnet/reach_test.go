@@ -16,7 +16,7 @@ var testControl = ControlPlane{
 	Tunnels: []uint16{4789},
 }
 
-// What containers send to hosts by way of the links of the hosts, and by way of their own.
+// Packets from containers to hosts through the hosts' links, and through their own host.
 func TestTraceReach(t *testing.T) {
 	sw := ovstest.Start(t)
 	vl := newPipeline(t, Settings{Encap: VLAN, Round: 1})

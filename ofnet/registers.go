@@ -2,11 +2,11 @@ package ofnet
 
 import of "github.com/contiv/netplugin/libopenflow"
 
-// register is one of the 32-bit registers that a packet carries from table to table. It
-// enters table 0 with all of them zero.
+// register is one of the 32-bit registers that a packet carries from table to table. All
+// are zero in table 0.
 type register uint8
 
-// The registers. Which bits hold what is in registerInfos.
+// The registers. registerInfos says what their bits mean.
 const (
 	regOrigin   register = 0
 	regSegment  register = 1
@@ -27,7 +27,7 @@ const (
 	regSet      = regScratch
 )
 
-// registerInfo says what the low bits of a register hold.
+// registerInfo says what the low bits of a register mean.
 type registerInfo struct {
 	name    string
 	bits    int
@@ -59,12 +59,12 @@ const (
 	originTunnel = 1
 	originUplink = 2
 	originHost   = 3 // the host itself, through its port
-	originPassed = 4 // a client for whom the host forwards, through its port
+	originPassed = 4 // a client for whom the host forwards, through the host's port
 )
 
 func (r register) String() string { return registerInfos[r].name }
 
-// field is the register as matches and actions name it.
+// field is the register as a field of matches and actions.
 func (r register) field() of.Field { return of.FieldReg(int(r)) }
 
 // is is the register with a value, to be matched or set.

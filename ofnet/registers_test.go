@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Flows put nothing into a register, and ask for nothing there, that its bits do not hold.
+// Flows neither set nor match values that are wider than a register's bits.
 func TestRegistersHoldTheirValues(t *testing.T) {
 	value := regexp.MustCompile(`(?:set_field:(0x[0-9a-f]+|\d+)(?:/0x[0-9a-f]+)?->reg(\d+))|[, ]reg(\d+)=(0x[0-9a-f]+|\d+)`)
 	seen := map[int]bool{}

@@ -2,8 +2,8 @@ package ofnet
 
 import "testing"
 
-// An endpoint that gets another group, or a network of another VRF, is in the switch as if
-// it had always been so.
+// After an endpoint has moved to another group, or its network to another VRF, the switch
+// has the same flows as if this had always been so.
 func TestEndpointChangesGroup(t *testing.T) {
 	moved := red
 	moved.ID, moved.IPv4, moved.MAC, moved.Port = local1.ID, local1.IPv4, local1.MAC, local1.Port

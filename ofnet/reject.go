@@ -14,8 +14,8 @@ type rejecter struct{}
 func (rejecter) id() uint8       { return featureReject }
 func (rejecter) tables() []table { return []table{tableReject, tableRejectBack, tableRejectOut} }
 
-// rejectMeter bounds the packets that the agent has to answer, per second, but for those of
-// endpoints of this host, each of which has a meter of its own (see fair).
+// rejectMeter limits the packets that the agent has to answer per second, except those from
+// endpoints of this host, which have meters of their own (see fair).
 const (
 	rejectMeter = 0xffe0
 	rejectRate  = 200
@@ -45,8 +45,8 @@ func (rejecter) base(p *Pipeline) []row {
 	return rows
 }
 
-// endpoint gives an endpoint of this host a rate of its own. The agent knows what it is to
-// refuse by the feature in the flow's cookie.
+// endpoint gives an endpoint of this host a rate of its own. The feature in the flow's
+// cookie tells the agent what to answer.
 func (rejecter) endpoint(e Endpoint) []row {
 	if !e.Local() {
 		return nil

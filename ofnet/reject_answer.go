@@ -9,10 +9,10 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// answerRejected makes the answer to a packet that the reject table has passed on: a
-// reset for TCP (RFC 9293 section 3.10.7.1), an ICMP error for all else (RFC 792, RFC
-// 4443). Resets, ICMP errors, and what is not for one receiver are never answered (RFC
-// 1122 section 3.2.2). Then it is nil.
+// answerRejected makes the answer to a packet from the reject table: a reset for TCP (RFC
+// 9293 section 3.10.7.1), an ICMP error for everything else (RFC 792, RFC 4443). It returns
+// nil for resets, ICMP errors, and packets not addressed to a single receiver, which are
+// never answered (RFC 1122 section 3.2.2).
 func answerRejected(in *of.PacketIn) *of.PacketOut {
 	packet := gopacket.NewPacket(in.Data, layers.LayerTypeEthernet, gopacket.NoCopy)
 	eth, ok := packet.Layer(layers.LayerTypeEthernet).(*layers.Ethernet)
@@ -44,7 +44,7 @@ func answerRejected(in *of.PacketIn) *of.PacketOut {
 	return &of.PacketOut{InPort: of.PortController, Actions: a.Resubmit(in.Table + 1), Data: buf.Bytes()}
 }
 
-// throughTunnel sends back through the tunnel that a packet came from, if it did.
+// throughTunnel replies through the tunnel that a packet came from, if any.
 func throughTunnel(a of.Actions, m of.Match) of.Actions {
 	id, ok := m.Get(of.FieldTunID)
 	if !ok {
@@ -107,7 +107,7 @@ func unicast(ip net.IP) bool {
 	return !ip.IsMulticast() && !ip.IsUnspecified() && !ip.Equal(net.IPv4bcast)
 }
 
-// isICMPError reports whether a packet is an ICMP message other than a question.
+// isICMPError reports whether a packet is an ICMP message other than a request.
 func isICMPError(packet gopacket.Packet) bool {
 	if m, ok := packet.Layer(layers.LayerTypeICMPv4).(*layers.ICMPv4); ok {
 		return m.TypeCode.Type() != icmpv4EchoRequest

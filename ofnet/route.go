@@ -2,8 +2,8 @@ package ofnet
 
 import of "github.com/contiv/netplugin/libopenflow"
 
-// router forwards by destination address inside a VRF. Every endpoint has a row; an
-// address without one is not routed, so tenants are isolated even when their subnets overlap.
+// router forwards by destination address inside a VRF. Every endpoint has a row; an address
+// without one is not routed, so tenants are isolated even when their subnets overlap.
 type router struct{}
 
 func (router) id() uint8       { return featureRoute }
@@ -33,10 +33,10 @@ func (router) base(p *Pipeline) []row {
 }
 
 func (router) network(p *Pipeline, n Network) []row {
-	// Inside one network a packet is bridged, as far as its sender can tell: it keeps
-	// its TTL, so protocols that require a neighbor on the link (TTL 1 or 255) work.
-	// The sending host has set the network of the destination; a packet from a tunnel
-	// carries it in its VNI and is not counted down twice.
+	// Inside one network a packet appears bridged to its sender: it keeps its TTL, so
+	// protocols that require a neighbor on the link (TTL 1 or 255) work. The sending
+	// host has set the network of the destination; a packet from a tunnel carries it in
+	// its VNI, and its TTL is not decremented twice.
 	same := of.NewMatch().With(regSegment.is(n.Segment())).With(regDstNet.is(n.Segment()))
 	rows := []row{{
 		tableHop, prioNormal, same,
@@ -56,7 +56,7 @@ func (router) network(p *Pipeline, n Network) []row {
 	return rows
 }
 
-// turnAround sends a frame back as from the router, which answers pings to gateways.
+// turnAround sends a frame back from the router, to answer pings to gateways.
 func turnAround() of.Actions {
 	return of.NewActions().MoveField(of.FieldEthSrc, of.FieldEthDst).SetEthSrc(RouterMAC)
 }
@@ -74,7 +74,7 @@ func (router) endpoint(p *Pipeline, e Endpoint) []row {
 	return rows
 }
 
-// routes are the rows that do something with packets to an endpoint's addresses.
+// routes are the rows that apply do to packets to an endpoint's addresses.
 func (p *Pipeline) routes(from of.Match, e Endpoint, do of.Instructions) []row {
 	var rows []row
 	if e.IPv4.IsValid() {
@@ -86,8 +86,8 @@ func (p *Pipeline) routes(from of.Match, e Endpoint, do of.Instructions) []row {
 	return rows
 }
 
-// reach forwards to an endpoint. Endpoints of one network and group on one remote host share one
-// value, which is what keeps thousands of them small.
+// reach forwards to an endpoint. Endpoints of one network and group on one remote host
+// share one value, which saves memory with thousands of them.
 func (p *Pipeline) reach(e Endpoint) of.Instructions {
 	if e.Local() {
 		return p.reachWith(of.NewActions(), e)

@@ -6,12 +6,12 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// RouterPort is the port by which the host itself takes part in the link beyond the
-// uplinks: it speaks BGP there, and resolves the neighbours for the containers.
+// RouterPort is the port with which the host itself takes part in the link beyond the
+// uplinks: it speaks BGP there, and resolves neighbors for the containers.
 type RouterPort struct {
 	Port  uint32
 	Addrs []netip.Addr // of the host on that link
-	// Neighbors are the routers it speaks BGP with, over TCP port BGP at either end.
+	// Neighbors are its BGP neighbors, with TCP port BGP at either end.
 	Neighbors []BGPNeighbor
 	BGP       uint16
 }
@@ -19,14 +19,14 @@ type RouterPort struct {
 // BGPNeighbor is a router that the host has a session with.
 type BGPNeighbor struct {
 	Addr netip.Addr
-	// TTLSecurity takes its segments only with a TTL of 255, which nothing has that has
-	// passed a router (RFC 5082).
+	// TTLSecurity accepts its segments only with a TTL of 255, which no packet has that
+	// has passed a router (RFC 5082).
 	TTLSecurity bool
 }
 
-// port joins the host itself to the link. What the link may send it is what a router
-// needs: neighbour resolution from everybody, BGP and ICMP from its neighbours. The
-// host's other services have their own networks.
+// port connects the host itself to the link. It accepts only what a router needs: neighbor
+// resolution from everybody, BGP and ICMP from its neighbors. The host's other services are
+// reached through other networks.
 func (uplinkRouter) port(p *Pipeline, r RouterPort) []row {
 	toHost := apply(of.NewActions().Output(r.Port))
 	untagged := of.NewMatch().VLANUntagged()
@@ -36,7 +36,7 @@ func (uplinkRouter) port(p *Pipeline, r RouterPort) []row {
 		{tableUplink, prioNormal, untagged.ICMPv6(icmpv6NeighborSolicit), toHost},
 		{tableUplink, prioNormal, untagged.ICMPv6(icmpv6NeighborAdvert), toHost},
 		{tableUplink, prioNotTaken, untagged.IPv6().IPv6Dst(linkLocal6), drop},
-		// The host has its routes from BGP alone.
+		// The host gets routes from BGP only.
 		{tableUplink, prioDrop, untagged.ICMPv4(icmpv4Redirect), drop},
 		{tableUplink, prioDrop, untagged.ICMPv6(icmpv6RouterAdvert), drop},
 		{tableUplink, prioDrop, untagged.ICMPv6(icmpv6Redirect), drop},
@@ -57,7 +57,7 @@ func (uplinkRouter) port(p *Pipeline, r RouterPort) []row {
 	return rows
 }
 
-// prefixes are where a neighbour may reach the host.
+// prefixes are the addresses at which a neighbor may reach the host.
 func (r RouterPort) prefixes(neighbor netip.Addr) []netip.Prefix {
 	var to []netip.Prefix
 	for _, a := range r.Addrs {
@@ -74,9 +74,9 @@ func (r RouterPort) prefixes(neighbor netip.Addr) []netip.Prefix {
 // TCP flags (RFC 9293 section 3.1).
 const tcpSYN, tcpACK = 0x02, 0x10
 
-// allowed narrows down what a neighbour sends to what the host takes. The far end of a
-// session that the host has opened may send anything but the opening of a connection:
-// otherwise its port would open all ports of the host.
+// allowed narrows down what the host accepts from a neighbor. In a session that the host
+// has opened, the other end may send anything but a SYN: otherwise its BGP port could
+// connect to all ports of the host.
 func (r RouterPort) allowed(n BGPNeighbor, from of.Match) []of.Match {
 	icmp := from.IPProto(of.ProtoICMP)
 	if n.Addr.Is6() {
@@ -95,9 +95,8 @@ func (r RouterPort) allowed(n BGPNeighbor, from of.Match) []of.Match {
 	}
 }
 
-// prioNotTaken is that of what the host does not take: it goes neither to the host nor
-// on to containers.
+// prioNotTaken drops what the host does not accept, before it can go on to containers.
 const prioNotTaken = prioGeneral + 1
 
-// maxTTL is the TTL that packets cannot have any more after a router.
+// maxTTL is the TTL of packets that have not passed a router.
 const maxTTL = 255

@@ -9,7 +9,7 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// large is a host's view of a cluster: groups of endpoints, nearly all elsewhere, and
+// large is a host's view of a cluster: groups of endpoints, nearly all on other hosts, and
 // rules between groups.
 func large(p *Pipeline, groups, endpoints, rules int) (programs map[string]Program, vrf func(int) Program) {
 	programs = map[string]Program{"fixed": p.Program(Base{}), "net": p.Program(vxNet1)}
@@ -33,7 +33,7 @@ func large(p *Pipeline, groups, endpoints, rules int) (programs map[string]Progr
 	}
 }
 
-// Flows grow with endpoints plus rules, not with pairs of endpoints.
+// The number of flows grows with endpoints plus rules, not with pairs of endpoints.
 func TestFlowsGrowWithEndpointsPlusRules(t *testing.T) {
 	programs, _ := large(vrouter(t), 100, 100, 20)
 	flows := 0
@@ -45,8 +45,8 @@ func TestFlowsGrowWithEndpointsPlusRules(t *testing.T) {
 	}
 }
 
-// BenchmarkRuleChange is the time from a rule's declaration until the switch has it,
-// beside 50,000 flows.
+// BenchmarkRuleChange is the time from a rule's declaration until the switch has it, among
+// 50,000 flows.
 func BenchmarkRuleChange(b *testing.B) {
 	sw := ovstest.Start(b)
 	p := vrouter(b)

@@ -53,7 +53,7 @@ func (p *Pipeline) Learned() []uint8 {
 	return []uint8{p.to(tableServiceAffinity), p.to(tableServiceCount), p.to(tableServiceMixed)}
 }
 
-// countIdle is how long counters stay without a packet, in seconds.
+// countIdle is how long counters stay without packets, in seconds.
 const countIdle = 3600
 
 const (
@@ -94,7 +94,7 @@ func familyOf(a netip.Addr) ipFamily {
 	return ipFamilies()[1]
 }
 
-// ports are the fields of a protocol's ports.
+// portFields are the port fields of a protocol.
 func portFields(proto uint8) (src, dst of.Field) {
 	switch proto {
 	case of.ProtoTCP:
@@ -105,7 +105,7 @@ func portFields(proto uint8) (src, dst of.Field) {
 	return of.FieldSCTPSrc, of.FieldSCTPDst
 }
 
-// protocols are those that services have.
+// protocols are the protocols that services can use.
 func protocols() []uint8 { return []uint8{of.ProtoTCP, of.ProtoUDP, of.ProtoSCTP} }
 
 // inServiceZone sets the zone of the VRF's services.
@@ -118,7 +118,7 @@ func serviceCT(c of.CT) of.CT {
 	return c
 }
 
-// translate looks the connection up and goes on in t.
+// translate looks up the connection and continues in t.
 func translate(p *Pipeline, a of.Actions, t table) of.Instructions {
 	return apply(inServiceZone(a).CT(serviceCT(of.CT{NAT: of.NAT{Kind: of.NATExisting}, Recirc: true, Table: p.to(t)})))
 }
@@ -142,11 +142,12 @@ func (f service) base(p *Pipeline) []row {
 		{tableService, prioMiss, of.NewMatch(), p.gotoStage(stageForward)},
 		{tableServiceState, prioDrop, state(trackedInvalid), drop},
 		{tableServiceState, prioSpecific, state(trackedRelated), goTo(p.to(tableServiceOut))},
-		// The provider is none any more, or was learned from a connection.
+		// The provider no longer is one, or was learned from a connection.
 		{tableServiceState, prioGeneral, state(trackedEst), goTo(p.to(tableReject))},
 		{tableServiceOut, prioMiss, of.NewMatch(), p.gotoStage(stageForward)},
 		{tableServiceReply, prioMiss, of.NewMatch(), p.gotoStage(stageOutput)},
-		// What a container that is its own provider answers: back to where it came from.
+		// Replies of a container that is its own provider: back to where they came
+		// from.
 		{tableServiceBack, prioNormal, state(trackedReply), apply(turnAround().OutputInPort())},
 	}
 	if p.set.Routing && p.set.Encap == VXLAN { // the client's host does it
@@ -175,8 +176,8 @@ func (f service) base(p *Pipeline) []row {
 	return rows
 }
 
-// countOut and countIn learn the flows that count what a client sends to a provider of a
-// frontend, and what it gets. They stand in both directions of the same pair.
+// countOut and countIn learn the flows that count packets between a client and a provider
+// of a frontend, in each direction.
 func countOut(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
 	return of.Learn{
 		Table: p.to(tableServiceCount), Priority: prioNormal, IdleTimeout: countIdle, Cookie: learned(featureCountOut),
@@ -184,7 +185,7 @@ func countOut(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
 	}
 }
 
-// sameWay matches what the client of the packet sends to the provider and port of it.
+// sameWay matches packets with this packet's client, provider and port.
 func sameWay(ip ipFamily, proto uint8) []of.LearnSpec {
 	_, dst := portFields(proto)
 	return []of.LearnSpec{
@@ -196,7 +197,7 @@ func sameWay(ip ipFamily, proto uint8) []of.LearnSpec {
 	}
 }
 
-// samePort matches what the client of the packet sends to the provider of it at a port.
+// samePort matches packets from this packet's client to its provider at a port.
 func samePort(ip ipFamily, proto uint8, port uint16) []of.LearnSpec {
 	_, dst := portFields(proto)
 	return []of.LearnSpec{
@@ -224,11 +225,11 @@ func countIn(p *Pipeline, ip ipFamily, proto uint8) of.Learn {
 	}
 }
 
-// mixedLifetime is how long a client that has come to a provider through a service is known
-// for it after the last packet, in seconds: the longest a flow can have.
+// mixedLifetime is how long it is remembered, after the last packet, that a client has
+// reached a provider through a service, in seconds: the longest lifetime of a flow.
 const mixedLifetime = 1<<16 - 1
 
-// mixed learns that a client has come to a provider through a service.
+// mixed learns that a client has reached a provider through a service.
 func mixed(p *Pipeline, ip ipFamily, proto uint8) of.Learn { return mixedLearn(p, sameWay(ip, proto)) }
 
 func mixedLearn(p *Pipeline, specs []of.LearnSpec) of.Learn {
@@ -240,17 +241,17 @@ func mixedLearn(p *Pipeline, specs []of.LearnSpec) of.Learn {
 	}
 }
 
-// comesMixed, in regScratch: the client has come to the provider through a service too.
+// comesMixed, in regScratch: the client has also reached the provider through a service.
 const comesMixed = 3
 
-// commitDirect remembers a new connection that nothing translates.
+// commitDirect commits a new connection that is not translated.
 func commitDirect(p *Pipeline) of.Instructions {
 	return applyGoto(of.NewActions().Resubmit(p.to(tableServiceMixed)), p.to(tableServiceDirect))
 }
 
-// direct gives the rows that remember a connection of a protocol as it is, unless its
-// client may have the same to the provider through a service. It is for a service where the
-// provider's address is the service's own.
+// direct returns the rows that commit a connection of a protocol without translation,
+// unless its client may have the same connection to the provider through a service. It is
+// for services whose address is the provider's own.
 func (service) direct(p *Pipeline, ip ipFamily, proto uint8) []row {
 	m := of.NewMatch().EthType(ip.ethType).IPProto(proto)
 	rows := []row{
@@ -264,7 +265,7 @@ func (service) direct(p *Pipeline, ip ipFamily, proto uint8) []row {
 	return rows
 }
 
-// commitAsIs remembers a connection without translating it.
+// commitAsIs commits a connection without translating it.
 func commitAsIs(p *Pipeline, next table) of.Instructions {
 	return apply(of.NewActions().CT(serviceCT(of.CT{Commit: true, Recirc: true, Table: p.to(next)})))
 }
@@ -285,11 +286,11 @@ func otherPorts(proto uint8) [2]otherHalf {
 	}
 }
 
-// portHalf is the bit by which the halves of all ports differ.
+// portHalf is the bit that distinguishes the halves of the port range.
 const portHalf = 1 << 15
 
-// otherPort gives the rows by which an endpoint's connection gets a port of the other half:
-// Open vSwitch has ports chosen only together with an address.
+// otherPort returns the rows that give an endpoint's connection a port of the other half:
+// Open vSwitch can select ports only together with an address.
 func (service) otherPort(p *Pipeline, e Endpoint, own netip.Addr) []row {
 	var rows []row
 	for _, half := range otherPorts(of.ProtoTCP) {
@@ -303,12 +304,12 @@ func (service) otherPort(p *Pipeline, e Endpoint, own netip.Addr) []row {
 	return rows
 }
 
-// learned is the cookie of flows that the switch learns. It has no round: the flow that
-// teaches it is the same after a restart.
+// learned is the cookie of learned flows. It has no round, so that the flow that learns
+// them is the same after a restart.
 func learned(feature uint8) uint64 { return cookie(0, feature, "")&^0xffffffff | cookieLearned }
 
-// endpoint gives the rows that forward a translated packet to its container where no route
-// does: back to itself, or by its MAC.
+// endpoint returns the rows that forward a translated packet to its container where no
+// route does: back to itself, or by its MAC.
 func (f service) endpoint(p *Pipeline, e Endpoint) []row {
 	var rows []row
 	for _, a := range []netip.Addr{e.IPv4, e.IPv6} {

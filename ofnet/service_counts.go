@@ -7,7 +7,8 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// ServiceCount is what a container of this host has exchanged with a provider of a frontend.
+// ServiceCount counts what a container of this host has exchanged with a provider of a
+// frontend.
 type ServiceCount struct {
 	Frontend uint32
 	Client   netip.Addr
@@ -16,16 +17,16 @@ type ServiceCount struct {
 	Out, In  of.Counter // to the provider, and from it
 }
 
-// exchange is what counts of both directions have in common.
+// exchange is what the counters of both directions have in common.
 type exchange struct {
 	client   netip.Addr
 	provider netip.AddrPort
 	proto    uint8
 }
 
-// ServiceCounts reads what the bridge has learned to count. A provider's answers are
-// not counted by frontend: where a client has used a provider through several, they are
-// told of one of them.
+// ServiceCounts reads the counters that the bridge has learned. Replies of a provider are
+// not counted by frontend: where a client has used a provider through several frontends,
+// one of them gets all replies.
 func (s *Switch) ServiceCounts(ctx context.Context) ([]ServiceCount, error) {
 	const mask = 0xff<<cookieFeatureShift | cookieLearned
 	in := map[exchange]of.Counter{}
@@ -53,8 +54,8 @@ func (s *Switch) ServiceCounts(ctx context.Context) ([]ServiceCount, error) {
 	return out, err
 }
 
-// exchangeOf reads the match of a learned flow; answers have provider and client the
-// other way round.
+// exchangeOf parses the match of a learned flow; for replies, provider and client are
+// swapped.
 func exchangeOf(m of.Match, answers bool) (e exchange, ok bool) {
 	proto, ok := m.Get(of.FieldIPProto)
 	if !ok {

@@ -27,16 +27,16 @@ import (
 // a later fragment for a checksum and changes them. A container that is its own provider is
 // reached by rewriting, so its fragments go to another provider, or are dropped.
 
-// Values of ip_frag: the bits of all fragments and of all but the first.
+// Values of ip_frag: the bits of all fragments, and of all but the first.
 const (
 	fragAny   = 1
 	fragLater = 2
 )
 
-// fragmented narrows a match to fragments.
+// fragmented restricts a match to fragments.
 func fragmented(m of.Match) of.Match { return m.With(of.FieldIPFrag.IsMasked(fragAny, fragAny)) }
 
-// datagram narrows a match to fragments that may be of a UDP datagram.
+// datagram restricts a match to fragments that may be of a UDP datagram.
 func (ip ipFamily) datagram(m of.Match) of.Match {
 	if m = fragmented(m.EthType(ip.ethType)); ip.ethType == of.EthTypeIPv4 {
 		m = m.IPProto(of.ProtoUDP)
@@ -44,7 +44,7 @@ func (ip ipFamily) datagram(m of.Match) of.Match {
 	return m
 }
 
-// fragmentsFixed are the rows of fragments for all services.
+// fragmentsFixed are the rows for fragments that all services share.
 func fragmentsFixed(p *Pipeline) []row {
 	var rows []row
 	for _, ip := range ipFamilies() {
@@ -57,7 +57,7 @@ func fragmentsFixed(p *Pipeline) []row {
 	return rows
 }
 
-// fragmentsOf are the rows of fragments for the addresses of a service.
+// fragmentsOf are the rows for fragments to the addresses of a service.
 func fragmentsOf(p *Pipeline, s Service) []row {
 	ports := map[netip.Addr]int{}
 	for _, f := range s.Frontends {
@@ -100,7 +100,7 @@ func fragmentsOfFrontend(p *Pipeline, s Service, f Frontend) []row {
 	return append(rows, chooseForFragments(p, s, f, mine)...)
 }
 
-// chooseForFragments are the rows that choose one of the open providers, or refuse.
+// chooseForFragments are the rows that choose one of the open providers, or reject.
 func chooseForFragments(p *Pipeline, s Service, f Frontend, mine of.Match) []row {
 	open := f.open()
 	fresh := mine.CTState(trackedNew, trackedNew)

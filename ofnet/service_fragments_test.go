@@ -9,8 +9,8 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// Flows of fragments ask for nothing that a later fragment has not, and rewrite no address
-// but by connection tracking (decision 0028).
+// Flows for fragments match nothing that later fragments lack, and change addresses by
+// connection tracking only (decision 0028).
 func TestFlowsOfFragments(t *testing.T) {
 	port := regexp.MustCompile(`[,=](udp|tcp|sctp|tp)_(src|dst)=|nat\(src=`)
 	address := regexp.MustCompile(`(move|set_field|load):[^,]*->[^,]*(nw|ip|ipv6)_(src|dst)|->NXM_OF_IP|->NXM_NX_IPV6`)
@@ -43,8 +43,8 @@ func withoutLearn(actions string) string {
 	return regexp.MustCompile(`learn\([^()]*\)`).ReplaceAllString(actions, "")
 }
 
-// Where a service has several UDP ports at an address, nobody could tell which of them a
-// later fragment is for.
+// If a service has several UDP ports at an address, the port of a later fragment is
+// unknown.
 func TestFragmentsOfOnePort(t *testing.T) {
 	p := vrouter(t)
 	for ports, want := range map[int]bool{1: true, 2: false} {

@@ -22,7 +22,7 @@ func (service) service(p *Pipeline, s Service) part {
 	return out
 }
 
-// vipRows answer for an address of a service.
+// vipRows answer ARP and neighbor discovery for an address of a service.
 func vipRows(p *Pipeline, vrf uint16, vip netip.Addr) []row {
 	ip := familyOf(vip)
 	m := of.NewMatch().With(regVRF.is(uint32(vrf)))
@@ -36,13 +36,13 @@ func vipRows(p *Pipeline, vrf uint16, vip netip.Addr) []row {
 	return []row{
 		resolve,
 		{tableService, prioGeneral + 1, m.IPProto(ip.icmp).Dst(host(vip)), translate(p, a, p.afterService())},
-		// No port of the service: perhaps what a container that is its own provider
-		// answers itself, to whom it seems that the service has asked.
+		// No port of the service: perhaps the reply of a container that is its own
+		// provider, to which the request seemed to come from the service.
 		{tableService, prioGeneral, m.Dst(host(vip)), translate(p, a.MoveField(ip.src, ip.dst), tableServiceBack)},
 	}
 }
 
-// toProvider remembers a connection with its provider.
+// toProvider commits a connection with its provider.
 func toProvider(p *Pipeline, s Service, f Frontend, v Provider) of.Instructions {
 	a := of.NewActions()
 	if s.Affinity > 0 {
@@ -57,12 +57,12 @@ func toProvider(p *Pipeline, s Service, f Frontend, v Provider) of.Instructions 
 	})))
 }
 
-// chooseAgain takes the provider that the client had before, if one is known.
+// chooseAgain uses the provider that the client had before, if one is known.
 func chooseAgain(p *Pipeline) of.Instructions {
 	return applyGoto(of.NewActions().Resubmit(p.to(tableServiceAffinity)), p.to(tableServiceSelect))
 }
 
-// mostBuckets keeps a group within a message.
+// mostBuckets is the number of buckets that fit into a message.
 const mostBuckets = 1000
 
 func frontendRows(p *Pipeline, s Service, f Frontend) (rows []row, groups []of.Group) {
@@ -78,7 +78,7 @@ func frontendRows(p *Pipeline, s Service, f Frontend) (rows []row, groups []of.G
 		translate(p, of.NewActions().SetField(regService.is(f.Number)).SetField(ip.vip.IsAddr(f.Addr.Addr())), p.afterService()))
 
 	numbers := numberProviders(f.Providers)
-	var open []uint32 // the numbers of those that take connections
+	var open []uint32 // numbers of those that accept connections
 	count := of.NewActions().Resubmit(p.to(tableServiceCount))
 	for i, v := range f.Providers {
 		port := uint64(v.Addr.Port())
@@ -119,9 +119,9 @@ func frontendRows(p *Pipeline, s Service, f Frontend) (rows []row, groups []of.G
 	return rows, group
 }
 
-// chooser spreads new connections over the providers. A select group does without
-// asking the switch's slow path for each connection; but it hashes the ports of TCP and
-// SCTP only, so connections of UDP draw a slot.
+// chooser spreads new connections over the providers. A select group avoids the switch's
+// slow path for each connection; but it hashes the ports of TCP and SCTP only, so
+// connections of UDP draw a slot.
 func chooser(p *Pipeline, f Frontend, mine of.Match, open []uint32) (do of.Instructions, rows []row, groups []of.Group) {
 	if f.Proto != of.ProtoUDP && len(open) <= mostBuckets {
 		g := of.Group{ID: serviceGroup | f.Number, Type: of.GroupTypeSelect}
@@ -143,18 +143,18 @@ func chooser(p *Pipeline, f Frontend, mine of.Match, open []uint32) (do of.Instr
 	return applyGoto(draw, p.to(tableServiceSlot)), rows, nil
 }
 
-// serviceGroup is a bit that groups of floods do not have; a frontend's number has neither
-// this one nor the one above.
+// serviceGroup is a bit that flood groups do not have. The numbers of frontends have
+// neither this bit nor the one above.
 const serviceGroup = 1 << 30
 
-// MaxFrontend is the largest number of a f.
+// MaxFrontend is the largest number of a frontend.
 const MaxFrontend = serviceGroup - 1
 
-// drawBasis makes the draw differ from other hashes over the same fields.
+// drawBasis makes the hash different from others over the same fields.
 const drawBasis = 0x5eaf
 
-// affinity learns which provider a client of a frontend has got. The learned flow lives as
-// long as new connections come.
+// affinity learns the provider of a frontend's client. The learned flow lasts as long as
+// new connections arrive.
 func affinity(p *Pipeline, ip ipFamily, d time.Duration) of.Learn {
 	service, provider := regService.all(), regProvider.all()
 	return of.Learn{

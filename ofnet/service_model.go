@@ -12,37 +12,37 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// Service is a set of addresses behind which providers share a load, as the containers
-// of one VRF reach it.
+// Service is a set of addresses, for the containers of one VRF, whose connections are
+// shared by providers.
 type Service struct {
 	ID  string
 	VRF uint16 // of the clients; below 1<<15
 	// Affinity is how long a client gets the same provider again after its last new
-	// connection, in seconds up to 65535 (18 hours); 0 for no longer than a connection.
+	// connection, in seconds up to 65535 (18 hours); 0 for no affinity.
 	Affinity  time.Duration
 	Frontends []Frontend
 }
 
 // Frontend is one port of a service at one of its addresses.
 type Frontend struct {
-	// Number is the frontend's own in the bridge, 1 to 1<<30. Keep it the same across
-	// restarts, or all flows of the frontend are replaced.
+	// Number is unique in the bridge, 1 to 1<<30. It must stay the same across restarts,
+	// or all flows of the frontend are replaced.
 	Number    uint32
 	Proto     uint8 // TCP, UDP or SCTP
 	Addr      netip.AddrPort
 	Providers []Provider // sorted by SortProviders
-	// Drop says that a client is not told when there is no provider.
+	// Drop says that clients get no answer if there is no provider.
 	Drop bool
 }
 
-// Provider is where connections to a frontend may be sent.
+// Provider is a target for connections to a frontend.
 type Provider struct {
 	Addr netip.AddrPort
-	// Draining keeps the connections there are, but takes no more.
+	// Draining keeps existing connections, but accepts no new ones.
 	Draining bool
 }
 
-// SortProviders puts providers into the order that flows follow.
+// SortProviders sorts providers into the order that flows use.
 func SortProviders(all []Provider) {
 	slices.SortFunc(all, func(a, b Provider) int {
 		return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(boolInt(a.Draining), boolInt(b.Draining)))
@@ -56,7 +56,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// FrontendKey is what a frontend's number should be derived from.
+// FrontendKey is the value from which a frontend's number should be derived.
 func FrontendKey(vrf uint16, proto uint8, a netip.AddrPort) uint32 {
 	b := binary.BigEndian.AppendUint16(nil, vrf)
 	b = append(b, proto)
@@ -70,11 +70,11 @@ func hash32(b []byte) uint32 {
 	return h.Sum32()
 }
 
-// lowestProvider keeps clear of what other features put into the register.
+// lowestProvider is above the values that other features put into the register.
 const lowestProvider = 16
 
-// numberProviders gives the providers of a frontend numbers that stay while others come and
-// go, because a switch may have learned them.
+// numberProviders numbers the providers of a frontend. A number stays while others come and
+// go, because a switch may have learned it.
 func numberProviders(all []Provider) []uint32 {
 	numbers, taken := make([]uint32, len(all)), make(map[uint32]bool, len(all))
 	for i, p := range all {
@@ -94,7 +94,7 @@ type numbered struct {
 	number uint32
 }
 
-// open are the providers that take new connections.
+// open are the providers that accept new connections.
 func (f Frontend) open() []numbered {
 	var open []numbered
 	for i, n := range numberProviders(f.Providers) {
@@ -105,7 +105,7 @@ func (f Frontend) open() []numbered {
 	return open
 }
 
-// ServiceMAC answers for an IPv4 address of a service, as it always did.
+// ServiceMAC is the MAC address for an IPv4 address of a service, as in earlier versions.
 func ServiceMAC(a netip.Addr) MAC {
 	b := a.As4()
 	return MAC{0x02, 0x02, b[0], b[1], b[2], b[3]}

@@ -19,8 +19,8 @@ func providers(addrs ...string) (all []Provider) {
 	return all
 }
 
-// webService has a frontend of each kind: a group, a draw, both with affinity, without
-// providers, with one that takes no more.
+// webService has a frontend of each kind: a group and a draw, both with affinity, one
+// without providers, and one whose provider is draining.
 func webService(n Network, affinity time.Duration) Service {
 	prefix := n.Gateway4.As4()
 	at := func(last int, port int) string {
@@ -48,7 +48,7 @@ func renumbered(s Service) Service {
 	return s
 }
 
-// Where a packet to a service goes, as the switch's own tracer tells.
+// Where a packet to a service goes, according to the switch's own tracer.
 func TestTraceService(t *testing.T) {
 	sw := ovstest.Start(t)
 	bridges := policyBridges(t)
@@ -135,7 +135,7 @@ func TestProviderNumbers(t *testing.T) {
 	}
 }
 
-// What a change of a service ends: connections to providers that are gone, and none else.
+// A change of a service ends only the connections to providers that are gone.
 func TestGoneConnections(t *testing.T) {
 	before := Service{VRF: 2, Frontends: []Frontend{{Number: 1, Proto: of.ProtoTCP, Addr: netip.MustParseAddrPort("10.0.0.9:80"), Providers: providers("10.0.0.1:8080", "10.0.0.2:8080")}}}
 	now := before

@@ -7,15 +7,15 @@ import (
 )
 
 // sourceCheck permits a container to send from its own addresses only: Ethernet, IPv4,
-// IPv6, and those inside ARP and neighbour discovery. Otherwise a container could take
-// its neighbours' traffic, or pass for a member of another group.
+// IPv6, and those inside ARP and neighbor discovery. Otherwise a container could take its
+// neighbors' traffic, or pose as a member of another group.
 //
-// Its link-local IPv6 address is the one that follows from its MAC address (see
-// LinkLocal): another one would not be known here. Without an address a
-// container may ask for one (DHCP), and whether its own is free (RFC 4862, RFC 5227).
+// Its link-local IPv6 address is the one derived from its MAC address (see LinkLocal): any
+// other is unknown here. Without an address a container may ask for one (DHCP), and check
+// whether its own is free (RFC 4862, RFC 5227).
 //
-// Open vSwitch reads a neighbour discovery message that has an option twice, or is
-// otherwise wrong, as one without target; those are dropped.
+// Open vSwitch treats a neighbor discovery message with a repeated option, or any other
+// malformed one, as one without target; those are dropped.
 type sourceCheck struct{}
 
 func (sourceCheck) id() uint8       { return featureSource }
@@ -24,14 +24,14 @@ func (sourceCheck) tables() []table { return []table{tableSource, tableSourceND}
 var (
 	linkLocal6 = netip.MustParsePrefix("fe80::/10")
 	noTarget   = of.FieldNDTarget.IsPrefix(host(netip.IPv6Unspecified()))
-	noMAC      = of.FieldNDSLL.IsMAC(MAC{}) // what a solicitation without the option reads as
+	noMAC      = of.FieldNDSLL.IsMAC(MAC{}) // what a solicitation without the option is parsed as
 )
 
 // Ports of DHCP (RFC 2131 section 4.1).
 const dhcpServerPort, dhcpClientPort = 67, 68
 
-// LinkLocal is the link-local address that an interface makes from its MAC address
-// (RFC 4291 appendix A).
+// LinkLocal is the link-local address that an interface derives from its MAC address (RFC
+// 4291 appendix A).
 func LinkLocal(m MAC) netip.Addr {
 	return netip.AddrFrom16([16]byte{0xfe, 0x80, 8: m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]})
 }

@@ -17,33 +17,34 @@ import (
 	"github.com/contiv/netplugin/utils/signal"
 )
 
-// SwitchConfig says which bridge a Switch keeps.
+// SwitchConfig configures a Switch.
 type SwitchConfig struct {
 	Name   string // of the bridge, for logs
 	Target string // unix:PATH of the bridge's management socket, or tcp:HOST:PORT
 	Log    logrus.FieldLogger
-	// DNS is called with the queries of containers, if the pipeline has DNS. It must not block, and
-	// see to it that every query is answered, passed or dropped. Nil passes all.
+	// DNS is called with the queries of containers, if the pipeline has DNS. It must not
+	// block, and must make sure that every query is answered, passed or dropped. Nil
+	// passes all.
 	DNS func(*DNSQuery)
-	// Pushed, if set, is called with the number of changes sent together, and how long the
-	// bridge took to carry them out. It must not block.
+	// Pushed, if set, is called with the number of changes sent together, and how long
+	// the bridge took to apply them. It must not block.
 	Pushed func(changes int, took time.Duration)
 	// Connected, if set, is called for every connection. It must not block.
 	Connected func()
-	// Dial opens the OpenFlow channel; nil for the real one.
+	// Dial opens the OpenFlow connection; nil for the default.
 	Dial func(ctx context.Context, target string) (Channel, error)
 }
 
-// Channel is what a Switch needs of an OpenFlow connection.
+// Channel is what a Switch needs from an OpenFlow connection.
 type Channel interface {
-	// Dump calls yield for every flow the bridge has.
+	// Dump calls yield for every flow in the bridge.
 	Dump(ctx context.Context, yield func(of.Flow)) error
-	// Stats calls yield for every flow whose cookie agrees in the bits of mask.
+	// Stats calls yield for every flow whose cookie equals cookie in the bits of mask.
 	Stats(ctx context.Context, cookie, mask uint64, yield func(of.FlowStats)) error
 	DumpGroups(ctx context.Context) ([]of.Group, error)
 	DumpMeters(ctx context.Context) ([]of.Meter, error)
-	// Apply carries flow-mods and group-mods out in order, all or none. The error is
-	// a *Refused when the bridge did not accept one of them.
+	// Apply applies flow-mods and group-mods in order, all or none. The error is a
+	// *Refused if the bridge has rejected one of them.
 	Apply(ctx context.Context, mods []of.Message) error
 	// Send is Apply for what cannot be part of a bundle, one by one.
 	Send(ctx context.Context, mods []of.Message) error
@@ -51,7 +52,7 @@ type Channel interface {
 	Close() error
 }
 
-// Refused is the error of a change that the bridge did not accept.
+// Refused is the error of a change that the bridge has rejected.
 type Refused struct{ Err error }
 
 func (r *Refused) Error() string { return r.Err.Error() }
@@ -72,14 +73,14 @@ type Switch struct {
 	flows    *desiredSet[of.FlowKey, body]
 	groups   *desiredSet[uint32, of.Group]
 	meters   *desiredSet[uint32, of.Meter]
-	complete bool           // what has no owner may go
+	complete bool           // flows without owner may be removed
 	holds    holds          // except these
-	synced   bool           // the actual side is the bridge's content
+	synced   bool           // the actual side equals the bridge's content
 	learned  map[uint8]bool // tables whose flows the bridge learns itself
-	forget   []of.Message   // connections to be forgotten once the flows are right
+	forget   []of.Message   // tracked connections to remove once the flows are right
 	channel  Channel        // nil while there is none
 	reread   chan struct{}  // closed when the bridge must be read again
-	strays   bool           // the bridge has learned flows where none should be
+	strays   bool           // the bridge has learned flows in other tables than learned
 	lastErr  error
 	changed  signal.Signal
 	sent     uint64 // changes sent since start
@@ -87,7 +88,7 @@ type Switch struct {
 	losses   losses
 }
 
-// NewSwitch makes a Switch; nothing is sent before Run.
+// NewSwitch creates a Switch; nothing is sent before Run.
 func NewSwitch(cfg SwitchConfig) *Switch {
 	if cfg.Log == nil {
 		cfg.Log = logrus.StandardLogger()
@@ -105,8 +106,8 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 	return s
 }
 
-// Set makes p what owner wants, instead of what it wanted before. Owners that want the
-// same flow, group or meter share it: the first one's value counts until it releases it.
+// Set replaces what owner wants by p. Owners that want the same flow, group or meter share
+// it: the value of the first one is used until it releases it.
 func (s *Switch) Set(owner string, p Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,10 +131,10 @@ func (s *Switch) Set(owner string, p Program) {
 	s.wake()
 }
 
-// Remove forgets an owner and what it wanted.
+// Remove removes an owner and what it wanted.
 func (s *Switch) Remove(owner string) { s.Set(owner, Program{}) }
 
-// RemoveAll forgets all owners.
+// RemoveAll removes all owners.
 func (s *Switch) RemoveAll() {
 	s.mu.Lock()
 	owners := slices.Collect(maps.Keys(s.owners))
@@ -143,8 +144,8 @@ func (s *Switch) RemoveAll() {
 	}
 }
 
-// InitialSyncDone says that the initial sync is done: from now on flows without owner are removed.
-// Until then they stay, because their owners may still be set.
+// InitialSyncDone says that the initial sync is done: from now on flows without owner are
+// removed. Until then they stay, because their owners may still be set.
 func (s *Switch) InitialSyncDone() {
 	s.mu.Lock()
 	s.complete = true
@@ -159,7 +160,7 @@ func (s *Switch) wake() {
 	}
 }
 
-// Run keeps the bridge until ctx ends; the flows stay.
+// Run updates the bridge until ctx ends; the flows stay.
 func (s *Switch) Run(ctx context.Context) error {
 	again := retry.New(20*time.Millisecond, 500*time.Millisecond) // a restarted switch must not wait long
 	log := s.cfg.Log.WithField("bridge", s.cfg.Name)
@@ -187,10 +188,10 @@ func (s *Switch) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// errReread ends a connection because the bridge is to be read again.
+// errReread ends a connection because the bridge must be read again.
 var errReread = errors.New("the numbers of the tables have changed")
 
-// serve lives as long as one connection.
+// serve runs as long as one connection.
 func (s *Switch) serve(ctx context.Context, log logrus.FieldLogger) (synced bool, err error) {
 	ch, err := s.cfg.Dial(ctx, s.cfg.Target)
 	if err != nil {
@@ -251,8 +252,8 @@ func (s *Switch) broadcast() {
 	s.changed.Broadcast()
 }
 
-// Settled waits until everything owner wants is in the bridge. It fails at once when
-// the bridge refuses one of the flows.
+// Settled waits until everything that owner wants is in the bridge. It fails immediately if
+// the bridge rejects one of the flows.
 func (s *Switch) Settled(ctx context.Context, owner string) error {
 	for {
 		s.mu.Lock()
@@ -303,7 +304,7 @@ func allSettled[K comparable, V any](w *desiredSet[K, V], keys iter.Seq[K]) (boo
 	return true, nil
 }
 
-// Ready returns nil when the bridge has everything and nothing else, or what is wrong.
+// Ready returns nil when the bridge has everything and nothing else, or else what is wrong.
 func (s *Switch) Ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -319,14 +320,14 @@ func (s *Switch) Ready() error {
 	return nil
 }
 
-// Serving returns nil while the bridge takes changes, even if some are on their way.
+// Serving returns nil while the bridge accepts changes, even if some are still being sent.
 func (s *Switch) Serving() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.connected()
 }
 
-// connected says why there is no channel to the bridge; s.mu is held.
+// connected returns why there is no connection to the bridge. The caller holds s.mu.
 func (s *Switch) connected() error {
 	switch {
 	case s.synced:
@@ -337,8 +338,8 @@ func (s *Switch) connected() error {
 	return errs.New(errs.Unavailable, "no OpenFlow connection yet")
 }
 
-// Flushed waits until the bridge has everything that has been set, and nothing else.
-// At ctx's end the error is what is wrong, as of Ready.
+// Flushed waits until the bridge has everything that has been set, and nothing else. When
+// ctx ends, the error is that of Ready.
 func (s *Switch) Flushed(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -356,12 +357,12 @@ func (s *Switch) Flushed(ctx context.Context) error {
 	}
 }
 
-// SwitchStatus is a Switch in numbers.
+// SwitchStatus is the state of a Switch in numbers.
 type SwitchStatus struct {
 	Connected bool
-	Connects  uint64 // channels since start
+	Connects  uint64 // connections since start
 	// Restarts counts how often the bridge has come back without its flows since start,
-	// which it has for want of its ovs-vswitchd only; RestartedAt is when it last did.
+	// as when ovs-vswitchd was restarted; RestartedAt is the last time.
 	Restarts    uint64
 	RestartedAt time.Time `json:",omitzero"`
 	Desired     int       // flows wanted
@@ -372,14 +373,14 @@ type SwitchStatus struct {
 	Pending     int       // flows, groups and meters that differ
 	Refused     int
 	Sent        uint64 // changes since start
-	Malformed   uint64 // packets for the agent that it dropped because they make no sense
-	// What else the agent was given: queries of names, solicitations of neighbours, and
-	// packets to be refused.
+	Malformed   uint64 // packets to the agent that it dropped because they are malformed
+	// Other packets to the agent: name queries, neighbor solicitations, and packets to
+	// reject.
 	Queries, Solicitations, Rejections uint64
 	Error                              string `json:",omitempty"`
 }
 
-// Status returns a Switch in numbers.
+// Status returns the state in numbers.
 func (s *Switch) Status() SwitchStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()

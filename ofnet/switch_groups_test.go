@@ -60,7 +60,7 @@ func TestWhatAFlowRefersToComesBeforeAndGoesAfter(t *testing.T) {
 	check("the end", "remove flow", "remove group", "remove meter")
 }
 
-// What leads to other flows comes after them, however many there are.
+// Late flows are sent after all others, however many there are.
 func TestLateFlowsAreSentLast(t *testing.T) {
 	b := newFakeBridge()
 	s := NewSwitch(SwitchConfig{Name: "br", Log: quiet(), Dial: b.dial})
@@ -103,8 +103,8 @@ func TestRefusedGroupIsNamedAndBlocksOnlyItsOwner(t *testing.T) {
 	settle(t, s)
 }
 
-// A real switch reports groups and meters as they were wanted, gives them back after
-// a restart, and sweeps those of nobody.
+// A real switch reports groups and meters as they were sent, also after a restart, and
+// loses those without owner.
 func TestRealSwitchGroupsAndMeters(t *testing.T) {
 	sw := ovstest.Start(t)
 	sw.AddBridge("br")

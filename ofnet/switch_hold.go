@@ -5,12 +5,12 @@ import (
 	"github.com/contiv/netplugin/utils/delta"
 )
 
-// hold keeps flows and groups of one kind that a former agent has left. Whether they are
+// hold keeps flows and groups of one kind that an earlier agent has left. Whether they are
 // still wanted is known only some time after the start; until then packets use them.
 type hold struct {
 	kind holdKind
-	// flows and groups are those that this process has wanted at some time: what it no
-	// longer wants may go at once.
+	// flows and groups are those that this process has wanted at some time. When it no
+	// longer wants them they are removed immediately.
 	flows  map[of.FlowKey]struct{}
 	groups map[uint32]struct{}
 }
@@ -22,34 +22,36 @@ type holdKind struct {
 }
 
 var (
-	// heldRoutes are routes to the outside, which the routers there tell (graceful
+	// heldRoutes are routes to outside networks, which BGP neighbors send (graceful
 	// restart, RFC 4724).
 	heldRoutes = holdKind{featureExternal, firstHopSet, firstHopSet | hopSetBits}
-	// heldServices are services, some of which Kubernetes' API server tells.
+	// heldServices are services, some of which come from the Kubernetes API server.
 	heldServices = holdKind{featureService, serviceGroup, serviceGroup | MaxFrontend}
-	// heldEndpointPolicies are network policies of pods, which the same server tells.
+	// heldEndpointPolicies are network policies of pods, which come from the same
+	// server.
 	heldEndpointPolicies = holdKind{feature: featureEndpointPolicy, firstGroup: 1} // no groups
 )
 
-// HoldStaleRoutes keeps the routes and next hops that the bridge has and nobody has set yet,
+// HoldStaleRoutes keeps the routes and next hops that are in the bridge and not set yet,
 // until SweepStaleRoutes. It must be called before InitialSyncDone.
 func (s *Switch) HoldStaleRoutes() { s.startHold(heldRoutes) }
 
-// SweepStaleRoutes removes the routes that nobody has set since HoldStaleRoutes.
+// SweepStaleRoutes removes the routes that have not been set since HoldStaleRoutes.
 func (s *Switch) SweepStaleRoutes() { s.endHold(heldRoutes) }
 
-// HoldStaleServices keeps the services that the bridge has and nobody has set yet, until
+// HoldStaleServices keeps the services that are in the bridge and not set yet, until
 // SweepStaleServices. It must be called before InitialSyncDone.
 func (s *Switch) HoldStaleServices() { s.startHold(heldServices) }
 
-// SweepStaleServices removes the services that nobody has set since HoldStaleServices.
+// SweepStaleServices removes the services that have not been set since HoldStaleServices.
 func (s *Switch) SweepStaleServices() { s.endHold(heldServices) }
 
-// HoldStaleEndpointPolicies keeps the endpoint policies that the bridge has and nobody has set yet, until
-// SweepStaleEndpointPolicies. It must be called before InitialSyncDone.
+// HoldStaleEndpointPolicies keeps the endpoint policies that are in the bridge and not set
+// yet, until SweepStaleEndpointPolicies. It must be called before InitialSyncDone.
 func (s *Switch) HoldStaleEndpointPolicies() { s.startHold(heldEndpointPolicies) }
 
-// SweepStaleEndpointPolicies removes the endpoint policies that nobody has set since HoldStaleEndpointPolicies.
+// SweepStaleEndpointPolicies removes the endpoint policies that have not been set since
+// HoldStaleEndpointPolicies.
 func (s *Switch) SweepStaleEndpointPolicies() { s.endHold(heldEndpointPolicies) }
 
 func (s *Switch) startHold(kind holdKind) {
@@ -67,10 +69,10 @@ func (s *Switch) endHold(kind holdKind) {
 	s.wake()
 }
 
-// holds are those that have not ended.
+// holds are the holds that have not ended.
 type holds map[holdKind]*hold
 
-// note remembers what is wanted of what may be held.
+// note records what p wants of the kinds that are held.
 func (all holds) note(p Program) {
 	for _, h := range all {
 		for _, f := range p.Flows {

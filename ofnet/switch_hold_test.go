@@ -7,8 +7,8 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// An agent that starts finds routes in the switch that it has not been told of yet.
-// They stay, and so do their next hops, until it has heard its neighbours.
+// An agent that starts finds routes in the switch that it has not learned yet. They stay,
+// and so do their next hops, until its neighbors have sent everything.
 func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
 	sw := ovstest.Start(t)
 	sw.AddBridge("br")
@@ -44,7 +44,7 @@ func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
 	stop()
 
 	later, _ := start()
-	expect(later, "a start", 3, 1) // the uplink's are no routes
+	expect(later, "a start", 3, 1) // those of the uplink are not routes
 	later.Set("hops", p.Program(twoHops))
 	later.Set("two", route("20.2.0.0/16", twoHops))
 	expect(later, "half of it learned", 3, 1)
@@ -56,8 +56,8 @@ func TestRoutesOfThePredecessorStayUntilReleased(t *testing.T) {
 	expect(later, "nothing is wanted", 0, 0)
 }
 
-// Services of before stay with their groups until it is known which there are, and
-// those that were declared meanwhile follow their declarations.
+// Earlier services stay with their groups until all are known, and those that are declared
+// in the meantime follow their declarations.
 func TestServicesOfThePredecessorStayUntilReleased(t *testing.T) {
 	sw := ovstest.Start(t)
 	sw.AddBridge("br")

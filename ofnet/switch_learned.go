@@ -11,9 +11,9 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// SetLearned says in which tables the bridge learns flows itself. Those are left alone
-// there, and nowhere else: in a table that means something else by now they would do
-// harm, so a change has the bridge read again, if it has any.
+// SetLearned sets the tables in which the bridge learns flows itself. Learned flows stay in
+// these tables and nowhere else: in a table that now has another meaning they would do
+// harm, so after a change the bridge is read again if it has any.
 func (s *Switch) SetLearned(tables ...uint8) {
 	now := make(map[uint8]bool, len(tables))
 	for _, t := range tables {
@@ -32,8 +32,8 @@ func (s *Switch) SetLearned(tables ...uint8) {
 	}
 }
 
-// Forget has the bridge forget tracked connections, once it has all flows that are
-// wanted. Open vSwitch before 3.1 cannot: there, connections end when they are idle.
+// Forget has the bridge remove tracked connections, once it has all wanted flows. Open
+// vSwitch before 3.1 does not support that: there, connections end when they are idle.
 func (s *Switch) Forget(connections ...*of.FlushCT) {
 	if len(connections) == 0 {
 		return
@@ -60,7 +60,7 @@ func (s *Switch) flush(ctx context.Context, ch Channel, log logrus.FieldLogger) 
 		log.WithError(err).Warn("cannot delete single conntrack entries (needs Open vSwitch 3.1); connections to removed providers end when they are idle")
 		return nil
 	}
-	if err != nil { // the next channel tries again
+	if err != nil { // retried on the next connection
 		s.mu.Lock()
 		s.forget = append(all, s.forget...)
 		s.mu.Unlock()
@@ -68,8 +68,8 @@ func (s *Switch) flush(ctx context.Context, ch Channel, log logrus.FieldLogger) 
 	return err
 }
 
-// Counters calls yield for the counters of every flow whose cookie has the bits of
-// cookie that mask selects. It fails with Unavailable while there is no channel.
+// Counters calls yield for the counters of every flow whose cookie equals cookie in the
+// bits of mask. It fails with Unavailable while there is no connection.
 func (s *Switch) Counters(ctx context.Context, cookie, mask uint64, yield func(of.FlowStats)) error {
 	s.mu.Lock()
 	ch := s.channel
@@ -80,8 +80,8 @@ func (s *Switch) Counters(ctx context.Context, cookie, mask uint64, yield func(o
 	return ch.Stats(ctx, cookie, mask, yield)
 }
 
-// RuleHits sums up, by owner, what the flows of rules have judged: the packets that open
-// connections, those that rules judged again after a change, and what they denied.
+// RuleHits sums up, by owner, the packets that rules have decided on: those that open
+// connections, those evaluated again after a change, and those denied.
 func (s *Switch) RuleHits(ctx context.Context) (map[string]of.Counter, error) {
 	hits := map[string]of.Counter{}
 	err := s.Counters(ctx, featurePolicy<<cookieFeatureShift, 0xff<<cookieFeatureShift, func(f of.FlowStats) {

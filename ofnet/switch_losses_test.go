@@ -7,8 +7,8 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// A bridge that comes back without its flows is counted; a channel that breaks and finds
-// them is not, nor is the first one.
+// A bridge that comes back without its flows is counted. A broken connection after which
+// they are still there is not, nor is the first connection.
 func TestSwitchCountsRestarts(t *testing.T) {
 	sw := ovstest.Start(t)
 	s := realBridge(t, sw, "br", routedFlows(vrouter(t)))
@@ -27,7 +27,7 @@ func TestSwitchCountsRestarts(t *testing.T) {
 	}
 }
 
-// What is known of a bridge outlasts readings that are cut short.
+// What is known of a bridge survives readings that are cut short.
 func TestLosses(t *testing.T) {
 	const ours = featureRoute << cookieFeatureShift
 	var l losses
@@ -44,12 +44,12 @@ func TestLosses(t *testing.T) {
 		cut     bool
 		lost    bool
 	}{
-		{known: 0},                          // first channel to an empty bridge
-		{known: 5, cookies: []uint64{ours}}, // channel broke, flows are there
+		{known: 0},                          // first connection to an empty bridge
+		{known: 5, cookies: []uint64{ours}}, // connection broke, flows are there
 		{known: 5, cut: true},               // broke again while reading
 		{known: 0, lost: true},              // and now they are gone
 		{known: 0},                          // nothing was there to lose
-		{known: 3, cookies: []uint64{0}, lost: true}, // the switch's own flow is none of ours
+		{known: 3, cookies: []uint64{0}, lost: true}, // the switch's own flow is not ours
 	} {
 		if c.cut {
 			l.begin(c.known)

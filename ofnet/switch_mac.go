@@ -2,8 +2,7 @@ package ofnet
 
 import of "github.com/contiv/netplugin/libopenflow"
 
-// macSwitch leaves forwarding to the bridge's own learning; VLANs isolate networks
-// by the tags of the ports.
+// macSwitch uses the bridge's own MAC learning; VLAN tags of the ports isolate networks.
 type macSwitch struct{}
 
 func (macSwitch) id() uint8       { return featureSwitch }
@@ -23,7 +22,7 @@ func (macSwitch) base(*Pipeline) []row {
 	return []row{{tableSwitch, prioNormal, of.NewMatch(), apply(of.NewActions().Normal())}}
 }
 
-// endpoint has what is addressed to a limited endpoint pass its meter.
+// endpoint passes packets to a limited endpoint through its meter.
 func (macSwitch) endpoint(_ *Pipeline, e Endpoint) []row {
 	if !e.QoS.limits(e) {
 		return nil

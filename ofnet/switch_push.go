@@ -14,15 +14,15 @@ import (
 	"github.com/contiv/netplugin/utils/delta"
 )
 
-// bundleSize bounds the messages sent in one bundle, and so the memory both ends hold
-// and the time other work waits.
+// bundleSize limits the messages per bundle, and so the memory at both ends and the time
+// that other work waits.
 const bundleSize = 4096
 
-// lastMeter is the largest id of a meter that flows refer to; those above are virtual
+// lastMeter is the largest id of a meter that flows can refer to; those above are virtual
 // (OpenFlow 1.3 section 7.3.4.4).
 const lastMeter = 0xffff0000
 
-// change is one difference on its way into the bridge.
+// change is a difference to send to the bridge.
 type change interface {
 	mod() of.Message
 	applied(*Switch)
@@ -70,8 +70,8 @@ func (c flowChange) refused(s *Switch, err error)  { s.flows.refused[c.Key] = er
 func (c groupChange) refused(s *Switch, err error) { s.groups.refused[c.Key] = err }
 func (c meterChange) refused(s *Switch, err error) { s.meters.refused[c.Key] = err }
 
-// read takes what the bridge has as the actual side. A flow that is as desired shares
-// the desired one's memory.
+// read loads the bridge's content as the actual side. A flow that equals the desired one
+// shares its memory.
 func (s *Switch) read(ctx context.Context, ch Channel) error {
 	s.mu.Lock()
 	s.synced, s.strays = false, false
@@ -120,10 +120,10 @@ func (s *Switch) read(ctx context.Context, ch Channel) error {
 	return nil
 }
 
-// push sends what is pending, and reports whether something was refused. What a flow
-// refers to goes before it and is taken away after it: meters, which cannot be part of
-// a bundle, then bundles of groups, flows and groups, then meters again. A change the
-// bridge refuses does not hold the others up.
+// push sends what is pending, and reports whether something was rejected. What a flow
+// refers to is sent before it and removed after it: meters, which cannot be part of a
+// bundle, then bundles of groups, flows and groups, then meters again. A change that the
+// bridge rejects does not hold up the others.
 func (s *Switch) push(ctx context.Context, ch Channel, log logrus.FieldLogger) (failed bool, err error) {
 	for {
 		bundle, batch := s.pending(bundleSize)
@@ -176,7 +176,7 @@ func (s *Switch) send(ctx context.Context, carry func(context.Context, []of.Mess
 		s.mu.Unlock()
 		return nil
 	}
-	// Find the culprit by halves, so that the rest gets through.
+	// Find the rejected change by bisection, so that the rest gets through.
 	half := len(batch) / 2
 	if err := s.send(ctx, carry, batch[:half], log); err != nil {
 		return err
@@ -184,9 +184,8 @@ func (s *Switch) send(ctx context.Context, carry func(context.Context, []of.Mess
 	return s.send(ctx, carry, batch[half:], log)
 }
 
-// pending lists up to n changes that go together, in their order: all in one bundle,
-// or one meter. Nothing is removed before everything has been declared, because it
-// may belong to somebody still to come.
+// pending lists up to n changes that are sent together, in order: all in one bundle, or one
+// meter. Nothing is removed before the initial sync, because its owner may still be set.
 func (s *Switch) pending(n int) (bundle bool, batch []change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +211,7 @@ func (s *Switch) pending(n int) (bundle bool, batch []change) {
 	return true, nil
 }
 
-// only yields what passes a test.
+// only yields the elements that satisfy ok.
 func only[T any](all iter.Seq[T], ok func(T) bool) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for v := range all {
@@ -245,7 +244,7 @@ func (s *Switch) countRefused() int {
 	return len(s.flows.refused) + len(s.groups.refused) + len(s.meters.refused)
 }
 
-// aRefusal is why the switch refused one of the changes it refused.
+// aRefusal returns why the switch has rejected one of the rejected changes.
 func (s *Switch) aRefusal() error {
 	for _, why := range []iter.Seq[error]{maps.Values(s.flows.refused), maps.Values(s.groups.refused), maps.Values(s.meters.refused)} {
 		for err := range why {

@@ -18,16 +18,16 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// fakeBridge is a bridge in memory. It refuses flows of table 99 as a real one would
-// refuse a malformed flow, and what refers to a group or meter that is not there;
-// removing one of these takes the flows with it. A bundle applies whole or not at all.
+// fakeBridge is a bridge in memory. It rejects flows of table 99, as a real one would
+// reject a malformed flow, and flows that refer to a missing group or meter. Removing a
+// group or meter removes its flows. A bundle applies as a whole or not at all.
 type fakeBridge struct {
 	mu     sync.Mutex
 	tables fakeTables
 	mods   int
 	order  []string // what was done, as verb and kind
 	gone   chan struct{}
-	onAdd  func(of.Flow, fakeTables) // if set, is told before a flow is added
+	onAdd  func(of.Flow, fakeTables) // if set, called before a flow is added
 }
 
 type fakeTables struct {
@@ -40,7 +40,7 @@ func newFakeBridge() *fakeBridge {
 	return &fakeBridge{tables: fakeTables{map[of.FlowKey]of.Flow{}, map[uint32]of.Group{}, map[uint32]of.Meter{}}}
 }
 
-// uses reports whether a flow's instructions mention what ("group:3", "meter:3").
+// uses reports whether a flow's instructions refer to what ("group:3", "meter:3").
 func uses(f of.Flow, what string) bool {
 	return slices.Contains(strings.FieldsFunc(f.Instructions.String(), func(r rune) bool { return r == ',' || r == ' ' }), what)
 }
@@ -89,7 +89,7 @@ func (tb fakeTables) dropUsers(what string) {
 	}
 }
 
-// change3 adds, modifies or deletes, which groups and meters number alike.
+// change3 adds, modifies or deletes; groups and meters use the same command numbers.
 func change3[V any](rows map[uint32]V, id uint32, v V, command int) (string, error) {
 	_, exists := rows[id]
 	verb := [...]string{"add", "modify", "remove"}[command]
@@ -111,7 +111,7 @@ func (b *fakeBridge) dial(context.Context, string) (Channel, error) {
 	return &fakeChannel{b, b.gone}, nil
 }
 
-// cut breaks the channel.
+// cut breaks the connection.
 func (b *fakeBridge) cut() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -222,7 +222,7 @@ func quiet() logrus.FieldLogger {
 	return l
 }
 
-// runSwitch starts a Switch on a bridge and stops it with the test.
+// runSwitch runs a Switch on a bridge until the test ends.
 func runSwitch(t *testing.T, b *fakeBridge) *Switch {
 	t.Helper()
 	s := NewSwitch(SwitchConfig{Name: "br", Log: quiet(), Dial: b.dial})
@@ -359,7 +359,7 @@ func TestSharedKeyGoesToTheNextOwner(t *testing.T) {
 	}
 }
 
-// Whatever the order of events and however often the channel breaks, the bridge ends
+// Whatever the order of events and however often the connection breaks, the bridge ends
 // with the flows of the final objects.
 func TestAnyOrderEndsInTheSameFlows(t *testing.T) {
 	p, err := NewPipeline(Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort})

@@ -1,9 +1,9 @@
 package ofnet
 
-// table names a table; its number in a bridge follows from the tables in use.
+// table identifies a table; its number in a bridge depends on which tables are in use.
 type table uint8
 
-// The tables, in the order packets pass them.
+// The tables, in the order in which packets pass them.
 const (
 	tableClassify table = iota
 	tableTunnel
@@ -69,19 +69,20 @@ const (
 	numTables
 )
 
-// stage is a part of a packet's path. Features go on with stages rather than with
-// tables of others, as not every mode has the same tables.
+// stage is a part of a packet's path. Features continue with stages rather than with tables
+// of other features, as modes have different tables.
 type stage uint8
 
-// The stages, in the order packets pass them. What the host sends comes in by its own.
+// The stages, in the order in which packets pass them. The host's own packets have one of
+// their own.
 const (
 	stageClassify stage = iota // where does the packet come from?
 	stageHost                  // what the host sends to its containers
-	stageEntry                 // what a container sends: is it its own? does it ask for a neighbour?
-	stageService               // does it ask for a service? translate its destination
+	stageEntry                 // packets of containers: own addresses? ARP or neighbor discovery?
+	stageService               // for a service? translate the destination
 	stageForward               // who is the receiver?
 	stagePolicy                // do the rules allow it?
-	stageReply                 // is it an answer of a service? translate its source
+	stageReply                 // a reply of a service? translate the source
 	stageOutput                // out of the port
 	numStages
 )
@@ -90,7 +91,7 @@ var stageNames = [numStages]string{"classify", "host", "entry", "service", "forw
 
 func (s stage) String() string { return stageNames[s] }
 
-// tableInfo says where a table stands and what it asks.
+// tableInfo describes a table.
 type tableInfo struct {
 	name  string
 	stage stage
@@ -163,14 +164,14 @@ var tableInfos = [numTables]tableInfo{
 
 func (t table) String() string { return tableInfos[t].name }
 
-// layout is which tables a pipeline has.
+// layout is the set of tables of a pipeline.
 type layout struct {
-	ids   [numTables]uint8 // numbers, of tables in use
+	ids   [numTables]uint8 // numbers of tables in use
 	names []string         // by number
-	first [numStages]table // where each stage begins; one without tables begins with the next
+	first [numStages]table // first table of each stage, or of the next stage that has tables
 }
 
-// newLayout gives the tables of the features consecutive numbers from 0.
+// newLayout numbers the tables of the features consecutively from 0.
 func newLayout(features []feature) layout {
 	var l layout
 	var used [numTables]bool

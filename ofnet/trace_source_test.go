@@ -8,7 +8,7 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// Which frames of a container get past the guard, in every mode.
+// Which frames of a container pass the source check, in every mode.
 func TestTraceSpoofing(t *testing.T) {
 	sw := ovstest.Start(t)
 	bridges := map[string]map[string]Program{
@@ -79,7 +79,7 @@ func TestTraceSpoofing(t *testing.T) {
 				packet := fill.Replace(c.packet + ",")
 				packet = strings.TrimSuffix(strings.ReplaceAll(packet, "=IP", "="+ip4), ",")
 				trace := sw.Trace(name, fmt.Sprint("in_port=1,", packet))
-				// What gets past the guard reaches the neighbour table.
+				// Frames that pass reach the neighbour table.
 				next := bridgeTable(t, name, "neighbour")
 				if got := strings.Contains(trace, next); got != (c.ok || name == "open" && !strings.Contains(c.name, "ethertype") && !strings.Contains(c.name, "RARP")) {
 					t.Errorf("passes %t:\n%s", got, trace)
@@ -89,7 +89,7 @@ func TestTraceSpoofing(t *testing.T) {
 	}
 }
 
-// bridgeTable is how a trace shows that a packet is looked up in a table.
+// bridgeTable is how a trace shows a lookup in a table.
 func bridgeTable(t *testing.T, mode, table string) string {
 	t.Helper()
 	set := map[string]Settings{

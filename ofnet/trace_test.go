@@ -12,13 +12,13 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// realBridge has a real Open vSwitch realise flows by owner, and returns the Switch.
+// realBridge programs a real Open vSwitch with flows by owner, and returns the Switch.
 func realBridge(t *testing.T, sw *ovstest.Switch, name string, byOwner map[string]Program) *Switch {
 	t.Helper()
 	sw.AddBridge(name)
 	s := NewSwitch(SwitchConfig{Name: name, Target: sw.Target(name), Log: quiet()})
 	startSwitch(t, s)
-	for _, owner := range slices.Sorted(maps.Keys(byOwner)) { // of two that want one flow, the first gets it
+	for _, owner := range slices.Sorted(maps.Keys(byOwner)) { // if two want the same flow, the first gets it
 		s.Set(owner, byOwner[owner])
 	}
 	s.InitialSyncDone()
@@ -60,8 +60,8 @@ func bridgedFlows(p *Pipeline) map[string]Program {
 	return flows
 }
 
-// What a real switch reports is what was wanted, to the letter: otherwise every
-// restart of the agent would send flows again.
+// A real switch reports flows exactly as they were sent; otherwise every restart of the
+// agent would send flows again.
 func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 	sw := ovstest.Start(t)
 	withHost := map[string]map[string]Program{}
@@ -96,7 +96,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 			if sent == 0 {
 				t.Fatal("nothing was sent")
 			}
-			// Another agent with the same desiredSet, in a later round.
+			// Another agent with the same desired set, in a later round.
 			later := NewSwitch(SwitchConfig{Name: c.name, Target: sw.Target(c.name), Log: quiet()})
 			for _, owner := range slices.Sorted(maps.Keys(c.flows)) {
 				flows := c.flows[owner]
@@ -116,7 +116,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 	}
 }
 
-// A switch that restarts has lost its flows and gets them again.
+// A switch that restarts loses its flows and gets them again.
 func TestRealSwitchRestart(t *testing.T) {
 	sw := ovstest.Start(t)
 	s := realBridge(t, sw, "br", routedFlows(vrouter(t)))
@@ -142,7 +142,7 @@ func sorted(lines []string) []string {
 	return lines
 }
 
-// Verdicts of the routed pipeline, as the switch's own tracer gives them.
+// Decisions of the routed pipeline, according to the switch's own tracer.
 func TestTraceRouted(t *testing.T) {
 	sw := ovstest.Start(t)
 	realBridge(t, sw, "br", routedFlows(vrouter(t)))
@@ -240,8 +240,8 @@ func TestTraceRouted(t *testing.T) {
 	}
 }
 
-// What a container sends is limited by its meter and marked, in both families; so is
-// what it receives, by another meter.
+// What a container sends is limited by a meter and marked, in both families; what it
+// receives is limited by another meter.
 func TestTraceQoS(t *testing.T) {
 	sw := ovstest.Start(t)
 	p := vrouter(t)
@@ -275,8 +275,8 @@ func checkTrace(t *testing.T, trace string, want, not []string) {
 	}
 }
 
-// Verdicts of the bridged pipeline. Only an access port's tag separates networks, so
-// the ports get theirs, as the driver gives them.
+// Decisions of the bridged pipeline. Only an access port's tag separates networks, so the
+// ports get tags, as the driver would set them.
 func TestTraceBridged(t *testing.T) {
 	sw := ovstest.Start(t)
 	realBridge(t, sw, "br", bridgedFlows(newPipeline(t, Settings{Encap: VLAN, Round: 1})))

@@ -7,7 +7,7 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// Verdicts of the VXLAN bridge pipeline.
+// Decisions of the VXLAN bridge pipeline.
 func TestTraceVXLANBridge(t *testing.T) {
 	sw := ovstest.Start(t)
 	flooding := newPipeline(t, Settings{Encap: VXLAN, TunnelPort: testTunnelPort, Round: 1, ARPFlood: true})

@@ -39,5 +39,5 @@ func (tunnels) network(p *Pipeline, n Network) []row {
 	return []row{{tableTunnelNet, prioNormal, of.NewMatch().TunID(uint64(n.VNI)), applyGoto(a, p.to(p.first(stageForward)))}}
 }
 
-// DropForeign is the reason of drops of tunnelled packets from no host of the cluster.
+// DropForeign is the reason of drops of tunneled packets from foreign hosts.
 const DropForeign = "tunnel"

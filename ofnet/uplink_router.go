@@ -2,11 +2,11 @@ package ofnet
 
 import of "github.com/contiv/netplugin/libopenflow"
 
-// uplinkRouter joins the router to the links beyond the uplinks. Two kinds of frame
-// are its own, both addressed to the host's MAC address there: a frame with a
-// network's VLAN comes from another host, whose router has found the endpoint here,
-// and the VLAN tells the tenant; one without a tag comes from a router of the
-// physical network, for which the endpoints of all tenants are one address space.
+// uplinkRouter connects the router to the links beyond the uplinks. Two kinds of frame are
+// addressed to its MAC there: a frame with a network's VLAN comes from another host, whose
+// router has located the endpoint here, and the VLAN identifies the tenant; an untagged one
+// comes from a router of the physical network, for which the endpoints of all tenants are
+// in one address space.
 type uplinkRouter struct{}
 
 func (uplinkRouter) id() uint8       { return featureUplink }
@@ -44,14 +44,14 @@ func (uplinkRouter) endpoint(p *Pipeline, e Endpoint) []row {
 	}
 	outside := of.NewMatch().With(regOrigin.is(originUplink)).With(regVRF.is(0))
 	rows := p.routes(outside, e, p.reachWith(of.NewActions().SetField(regVRF.is(uint32(e.VRF))), e))
-	for i := range rows { // of tenants with one address, the first by number has it outside
+	for i := range rows { // if tenants share an address, the tenant with the lowest number has it outside
 		rows[i].priority = prioOutside - min(e.VRF, prioOutside-prioDrop)
 	}
 	return rows
 }
 
-// uplink has a priority of its own for every uplink: the first, by number, that is up is
-// sent to.
+// uplink gives every uplink a priority of its own: packets use the first one, by number,
+// that is up.
 func (uplinkRouter) uplink(p *Pipeline, u Uplink) []row {
 	in := of.NewActions().SetField(regOrigin.is(originUplink))
 	rows := []row{{tableClassify, prioNormal, of.NewMatch().InPort(u.Port), applyGoto(in, p.to(tableUplink))}}

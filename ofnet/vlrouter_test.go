@@ -18,8 +18,8 @@ import (
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
 
-// The objects of VLAN routing: two networks of one tenant, one of another; endpoints
-// here, on a host of the same link (…60.11), and on one behind routers.
+// The objects of VLAN routing: two networks of one tenant, one of another; endpoints here,
+// on a host of the same link (…60.11), and on one behind routers.
 var (
 	vrNet1  = Network{ID: "r1.blue", Encap: VLAN, VRF: 1, Tag: 101, Gateway4: addr("10.3.1.254"), Gateway6: addr("2001:db8:3::fe")}
 	vrNet2  = Network{ID: "r2.blue", Encap: VLAN, VRF: 1, Tag: 102, Gateway4: addr("10.3.2.254")}
@@ -77,7 +77,7 @@ func TestGoldenFlowsOfVLANRouting(t *testing.T) {
 	}
 }
 
-// Verdicts of VLAN routing, as the switch's own tracer gives them.
+// Decisions of VLAN routing, according to the switch's own tracer.
 func TestTraceVLANRouting(t *testing.T) {
 	sw := ovstest.Start(t)
 	realBridge(t, sw, "br", uplinkFlows(vlrouter(t)))
@@ -169,7 +169,7 @@ func TestTraceVLANRouting(t *testing.T) {
 	}
 }
 
-// Flows to one prefix spread over its next hops.
+// Connections to one prefix are spread over its next hops.
 func TestRoutesSpreadOverTheirNextHops(t *testing.T) {
 	sw := ovstest.Start(t)
 	realBridge(t, sw, "br", uplinkFlows(vlrouter(t)))
@@ -189,7 +189,7 @@ func TestRoutesSpreadOverTheirNextHops(t *testing.T) {
 		}
 		sw.Ofctl("packet-out", "br", fmt.Sprintf("in_port=1, packet=%x, actions=table", buf.Bytes()))
 	}
-	// The counters of a group follow its packets within a second or so.
+	// The counters of a group follow its packets within about a second.
 	count := regexp.MustCompile(`bucket\d:packet_count=(\d+)`)
 	deadline := time.Now().Add(time.Minute)
 	for {
@@ -215,7 +215,7 @@ func TestRoutesSpreadOverTheirNextHops(t *testing.T) {
 	}
 }
 
-// With several uplinks the first is sent by, until it is gone.
+// With several uplinks the first one is used, until it is down.
 func TestFirstUplinkIsSentBy(t *testing.T) {
 	sw := ovstest.Start(t)
 	p := vlrouter(t)
