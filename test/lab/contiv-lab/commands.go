@@ -100,7 +100,7 @@ func upCommand(bin string) *cli.Command {
 			&cli.StringFlag{Name: "service-proxy", Usage: "who load-balances Services for nodes and external clients: full (Contiv, the default) or pods (nobody: Contiv handles pods only, and there is no kube-proxy)"},
 			&cli.StringSliceFlag{Name: "routers", Usage: "routers of the physical network, each by its BGP daemon: frr or bird"},
 			&cli.BoolFlag{Name: "bare", Usage: "hosts with Open vSwitch only, no Contiv; with --kubernetes a cluster without a network"},
-			&cli.StringFlag{Name: "tls", Value: string(tlsport.Off), Usage: "off, accept or require: whether the daemons speak TLS"},
+			&cli.StringFlag{Name: "tls", Usage: "require, accept or off: whether the daemons speak TLS; by default require; off with --managed, --bare or a separate store"},
 			&cli.DurationFlag{Name: "timeout", Usage: "how long the daemons may take to be ready; by default a minute, with Kubernetes five"},
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
@@ -112,7 +112,7 @@ func upCommand(bin string) *cli.Command {
 				Dir: c.String("dir"), Bin: c.String("bin"), Hosts: c.Int("hosts"), Masters: c.Int("masters"),
 				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"), Relay: c.String("docker") != "" && !c.Bool("managed"),
 				Mode: c.String("mode"), Managed: c.Bool("managed"),
-				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), Containerd: c.StringSlice("containerd"), ServiceProxy: c.String("service-proxy"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"), TLS: tlsport.Mode(c.String("tls")),
+				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), Containerd: c.StringSlice("containerd"), ServiceProxy: c.String("service-proxy"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"), TLS: tlsMode(c),
 				Progress: os.Stderr,
 			})
 			if err != nil {
@@ -122,6 +122,17 @@ func upCommand(bin string) *cli.Command {
 			return nil
 		},
 	}
+}
+
+// tlsMode is --tls, or what it is by default.
+func tlsMode(c *cli.Command) tlsport.Mode {
+	switch {
+	case c.String("tls") != "":
+		return tlsport.Mode(c.String("tls"))
+	case c.Bool("managed") || c.Bool("bare") || c.String("store") != lab.StoreEmbedded:
+		return tlsport.Off
+	}
+	return tlsport.Require
 }
 
 func attachCommand() *cli.Command {
