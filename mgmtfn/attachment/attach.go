@@ -21,78 +21,78 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Agent is what the attacher asks of the agent.
+// Agent is what the attacher needs from the agent.
 type Agent interface {
 	endpoint.Agent
 	PortsChanged()
 	Ready() error
 }
 
-// Ports is what it asks of the driver.
+// Ports is what it needs from the driver.
 type Ports interface {
 	drivers.Ports
 	Serving() error
 }
 
-// Pod names a Kubernetes pod; the zero value stands for none.
+// Pod names a Kubernetes pod; zero: not a pod.
 type Pod struct{ Namespace, Name, UID string }
 
-// Request describes an attachment that is wanted.
+// Request describes a requested attachment.
 type Request struct {
 	ContainerID string
 	IfName      string // inside the container
 	Netns       string // path of the network namespace
-	// Network is where the container belongs. Without a network's name the pod's labels say
-	// it, if it is for a pod; what is still empty then is the default tenant's default
-	// network, and no group.
+	// Network is the container's network. Without a network's name the pod's labels name
+	// it, if the container is part of a pod; what is still empty then is the default
+	// tenant's default network, and no group.
 	Network    state.NetworkRef
 	Pod        Pod
 	CommonName string // the container's name in DNS; may be empty
 	Config     string // name of the CNI network configuration; empty without one
-	// Addresses that are wanted, at most one a family, with or without a prefix length, and
-	// the interface's; what is not said netmaster chooses.
+	// The requested addresses, at most one per family, with or without a prefix length,
+	// and the interface's MAC; netmaster chooses what is empty.
 	Addresses []string
 	MAC       string
-	MTU       int // 0: what the network carries
+	MTU       int // 0: that of the network
 }
 
-// Config says what an attacher works with.
+// Config configures an attacher.
 type Config struct {
 	HostLabel string
 	Master    endpoint.Master
 	Agent     Agent
 	Ports     Ports
-	// NetworkOf finds the network of a pod; nil when there is nobody to ask.
+	// NetworkOf returns the network of a pod; nil if there is no API server.
 	NetworkOf func(context.Context, Pod) (state.NetworkRef, error)
-	// Pods lists the UIDs of all pods that are to run on this host; nil when there is
-	// nobody to ask.
+	// Pods lists the UIDs of all pods that should run on this host; nil if there is no
+	// API server.
 	Pods func(context.Context) (map[string]bool, error)
-	// EndpointPolicies holds pods to network policies; nil when nobody does.
+	// EndpointPolicies enforces network policies; nil if nothing does.
 	EndpointPolicies EndpointPolicies
-	// Notes is the directory where plugins leave notes of deletions; empty for none.
+	// Notes is the directory in which plugins leave notes of deletions; empty for none.
 	Notes string
 	// Patience is how long a deletion waits for a store or a switch that is unavailable.
 	Patience time.Duration
 	Log      logrus.FieldLogger
 }
 
-// EndpointPolicies holds pods to network policies.
+// EndpointPolicies enforces network policies for pods.
 type EndpointPolicies interface {
-	// Await waits until a pod that has a port is declared to be subject to its policies.
-	// It has a time limit of its own.
+	// Await waits until the policies of a pod that has a port are declared. It has a
+	// time limit of its own.
 	Await(ctx context.Context, namespace, name, uid string) error
-	// PortsChanged says that a pod was attached or detached.
+	// PortsChanged is called when a pod was attached or detached.
 	PortsChanged()
 }
 
-// Attacher attaches and detaches. Calls about one attachment are served one at a time.
+// Attacher attaches and detaches. Calls for the same attachment run one at a time.
 type Attacher struct {
 	cfg       Config
 	endpoints *endpoint.Manager
 	orphans   *endpoint.Collector
 }
 
-// New makes an attacher. What it cannot do at once it does in Run.
+// New creates an attacher. Run does what cannot be done immediately.
 func New(cfg Config) *Attacher {
 	a := &Attacher{cfg: cfg}
 	a.endpoints = endpoint.New(endpoint.Config{
@@ -102,8 +102,8 @@ func New(cfg Config) *Attacher {
 	return a
 }
 
-// Add attaches a container; repeated for the same attachment it returns the same. One
-// that belongs somewhere else than before leaves there first.
+// Add attaches a container; repeated for the same attachment it returns the same result. An
+// attachment that was in another network is detached from that first.
 func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 	if req.ContainerID == "" || req.Netns == "" || req.IfName == "" {
 		return cni.Attached{}, failed(StepRequest, fmt.Errorf("container id %q, network namespace %q and interface name %q must all be given", req.ContainerID, req.Netns, req.IfName))
@@ -120,7 +120,7 @@ func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 		return cni.Attached{}, failed(StepEndpoint, err)
 	}
 	defer release()
-	// An earlier deletion is over: this is wanted again.
+	// A new attachment cancels an earlier deletion.
 	if _, err := a.dropNote(req.ContainerID, req.IfName); err != nil {
 		return cni.Attached{}, failed(StepEndpoint, err)
 	}
@@ -150,8 +150,8 @@ func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 	return res, nil
 }
 
-// network finds the container's tenant, network and group: what the request says, else
-// the pod's labels, else the defaults.
+// network returns the container's tenant, network and group: from the request, or else the
+// pod's labels, or else the defaults.
 func (a *Attacher) network(ctx context.Context, req Request) (state.NetworkRef, error) {
 	ref := req.Network
 	if ref.Network == "" && a.cfg.NetworkOf != nil && req.Pod != (Pod{}) {
@@ -164,7 +164,7 @@ func (a *Attacher) network(ctx context.Context, req Request) (state.NetworkRef, 
 	return placement.WithDefaults(ref), nil
 }
 
-// create has the endpoint created for a container's interface.
+// create creates the endpoint for a container's interface.
 func (a *Attacher) create(ctx context.Context, req Request, ref state.NetworkRef) (endpoint.Created, error) {
 	spec := endpoint.Spec{
 		Network: ref, Name: endpoint.Name(req.ContainerID, req.IfName), CommonName: req.CommonName, MAC: req.MAC,
@@ -189,8 +189,8 @@ func (a *Attacher) create(ctx context.Context, req Request, ref state.NetworkRef
 	return created, failed(StepEndpoint, failure.Err)
 }
 
-// missing adds to an error what can be done about a network or a group that is not
-// there: whoever looks at the events of a pod reads it.
+// missing adds to an error how to create a missing network or group, for whoever reads the
+// events of the pod.
 func (a *Attacher) missing(err error, p state.NetworkRef) error {
 	if !errs.Is(err, errs.NotFound) {
 		return err
@@ -204,7 +204,7 @@ func (a *Attacher) missing(err error, p state.NetworkRef) error {
 	return fmt.Errorf("network %s of tenant %s not found, create it with: netctl net create -t %s -s SUBNET -g GATEWAY %s: %w", p.Network, p.Tenant, p.Tenant, p.Network, err)
 }
 
-// connect configures the container's interface while the flows are on their way.
+// connect configures the container's interface while the flows are being installed.
 func (a *Attacher) connect(ctx context.Context, req Request, created endpoint.Created) (cni.Attached, error) {
 	rec, port := created.Record, created.Port
 	n, err := a.cfg.Agent.Network(ctx, rec.NetID)
@@ -234,7 +234,7 @@ func (a *Attacher) realised(ctx context.Context, req Request, endpoint string) e
 	return a.cfg.Ports.Realised(ctx, endpoint)
 }
 
-// portsChanged says that a container was attached or detached.
+// portsChanged notifies the others that a container was attached or detached.
 func (a *Attacher) portsChanged() {
 	a.cfg.Agent.PortsChanged()
 	if a.cfg.EndpointPolicies != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Status says whether Add can work (CNI STATUS).
+// Status returns why Add cannot work, or nil (CNI STATUS).
 func (a *Attacher) Status() error {
 	if err := a.cfg.Ports.Serving(); err != nil {
 		return &Failure{StepSwitch, codes[StepSwitch], err}
@@ -20,8 +20,8 @@ func (a *Attacher) Status() error {
 	return nil
 }
 
-// Check verifies an attachment (CNI CHECK). Of the request it needs container,
-// interface and namespace.
+// Check verifies an attachment (CNI CHECK). It uses the request's container, interface and
+// namespace.
 func (a *Attacher) Check(ctx context.Context, req Request) error {
 	name := endpoint.Name(req.ContainerID, req.IfName)
 	for _, rec := range a.cfg.Agent.LocalEndpoints() {

@@ -16,20 +16,20 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/endpoint"
 )
 
-// How often notes are read; how often, from the agent's start on, endpoints are compared
-// with what is attached; and for how long one must be an orphan before it is removed.
+// How often notes are read; how often endpoints are compared with what is attached; and how
+// long an endpoint must be an orphan before it is removed.
 const (
 	noteInterval    = 2 * time.Second
 	collectInterval = 5 * time.Minute
 	orphanGrace     = 30 * time.Second
 )
 
-// ID names one attachment.
+// ID identifies an attachment.
 type ID struct{ ContainerID, IfName string }
 
 // GC removes every attachment of this host that is not in a list of valid ones (CNI GC). It
 // is about the attachments of one network configuration: those known to be of others stay,
-// and so do ports without namespace, whose runtime moves interfaces itself. It goes on
+// and so do ports without namespace, whose runtime moves interfaces itself. It continues
 // after a failure and reports all failures together.
 func (a *Attacher) GC(ctx context.Context, config string, list []ID) error {
 	valid := map[ID]bool{}
@@ -51,7 +51,7 @@ func (a *Attacher) GC(ctx context.Context, config string, list []ID) error {
 	return errors.Join(failed...)
 }
 
-// Run delivers queued deletions to netmaster, and removes orphans, until ctx ends.
+// Run delivers queued deletions to netmaster and removes orphans until ctx ends.
 func (a *Attacher) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return a.endpoints.Run(ctx) })
@@ -59,8 +59,8 @@ func (a *Attacher) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// collect carries out, from time to time, the deletions that plugins could only take note
-// of, and removes orphans.
+// collect periodically carries out the deletions that plugins have left notes of, and
+// removes orphans.
 func (a *Attacher) collect(ctx context.Context) error {
 	due := time.Time{}
 	tick := time.NewTicker(noteInterval)
@@ -81,7 +81,7 @@ func (a *Attacher) collect(ctx context.Context) error {
 	}
 }
 
-// readNotes carries out the deletions that there are notes about.
+// readNotes carries out the deletions of which there are notes.
 func (a *Attacher) readNotes(ctx context.Context) {
 	if a.cfg.Notes == "" {
 		return
@@ -103,8 +103,8 @@ func (a *Attacher) deleteNoted(ctx context.Context, n cni.Note) error {
 		return err
 	}
 	defer release()
-	// The note goes first: one that is left while this works is another one. That of a
-	// container which was attached meanwhile is gone.
+	// The note is removed first: a note left during the deletion is a new one. The note
+	// of a container that was attached in the meantime has been removed.
 	if was, err := a.dropNote(n.ContainerID, n.IfName); !was || err != nil {
 		return err
 	}
@@ -121,10 +121,10 @@ func (a *Attacher) dropNote(containerID, ifName string) (was bool, err error) {
 	return cni.Note{ContainerID: containerID, IfName: ifName}.Drop(a.cfg.Notes)
 }
 
-// collectOrphans removes endpoints of this host that have no port, and ports whose container
-// or pod is gone, once they have been found so for orphanGrace: an endpoint exists a moment
-// before its port does, and runtimes get their time to detach what they end. It returns
-// which are left, and after how long to look again.
+// collectOrphans removes endpoints of this host that have no port, and ports whose
+// container or pod no longer exists, once they have been so for orphanGrace: an endpoint
+// exists shortly before its port does, and runtimes need time to detach what they end. It
+// returns the remaining orphans, and when to check again.
 func (a *Attacher) collectOrphans(ctx context.Context) (left []endpoint.Endpoint, next time.Duration) {
 	podless := a.podless(ctx)
 	left, next = a.orphans.Pass(ctx, endpoint.Rules{
@@ -136,7 +136,7 @@ func (a *Attacher) collectOrphans(ctx context.Context) (left []endpoint.Endpoint
 }
 
 // alive reports whether an endpoint has a port, and the port's container its namespace.
-// Ports without one are those of runtimes that move interfaces themselves.
+// Ports without namespace belong to runtimes that move interfaces themselves.
 func alive(e endpoint.Endpoint) bool {
 	if e.Port == nil || e.Port.Netns == "" {
 		return e.Port != nil
@@ -145,8 +145,9 @@ func alive(e endpoint.Endpoint) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// podless lists the attachments whose pods are gone, by endpoint. Their pods were there
-// when they were attached: who is missed after the attachments were read has gone since.
+// podless lists the attachments whose pods no longer exist, by endpoint. The pods existed
+// when they were attached, so a pod that is missing after the attachments were read has
+// been deleted.
 func (a *Attacher) podless(ctx context.Context) map[string]bool {
 	out := map[string]bool{}
 	if a.cfg.Pods == nil {

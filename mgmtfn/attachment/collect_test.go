@@ -58,7 +58,8 @@ func TestDeleteWhileNetmasterIsDown(t *testing.T) {
 	<-done
 }
 
-// A runtime whose time is over is not kept waiting for a netmaster that does not answer.
+// A runtime whose deadline has passed is not kept waiting by a netmaster that does not
+// answer.
 func TestAddWhoseTimeIsOver(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
@@ -74,8 +75,8 @@ func TestAddWhoseTimeIsOver(t *testing.T) {
 	}
 }
 
-// pass has an attacher look for orphans, and says for which, by their names, it will look
-// again after their grace.
+// pass has an attacher look for orphans, and returns the names of those that are still in
+// their grace period.
 func pass(t *testing.T, a *Attacher) (suspects []string) {
 	t.Helper()
 	left, next := a.collectOrphans(t.Context())
@@ -124,7 +125,7 @@ func testOrphansAreRemoved(t *testing.T) {
 	}
 }
 
-// A deletion waits for a switch that is about to be back.
+// A deletion waits for a switch that is restarting.
 func TestDeleteWaits(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
@@ -147,7 +148,7 @@ func TestDeleteWaits(t *testing.T) {
 	}
 }
 
-// A container that belongs somewhere else than before keeps nothing where it was.
+// A container that moves to another network leaves nothing in the old one.
 func TestAddAgainElsewhere(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
@@ -201,7 +202,7 @@ func TestGCLeavesPortsOfOthers(t *testing.T) {
 	}
 }
 
-// Interfaces of a container come and go one by one.
+// Interfaces of a container are attached and detached independently.
 func TestTwoInterfaces(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
@@ -227,8 +228,8 @@ func TestTwoInterfaces(t *testing.T) {
 	}
 }
 
-// What a plugin could only take note of is done as soon as it can be, but not to a
-// container that was attached since.
+// Deletions of which a plugin has left a note are carried out as soon as possible, but not
+// for a container that was attached since.
 func TestNotedDeletions(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)
@@ -262,7 +263,7 @@ func TestNotedDeletions(t *testing.T) {
 	}
 }
 
-// Nobody knows what there is before store and switch have been read.
+// Before store and switch have been read, nobody knows what exists.
 func TestDeleteBeforeThereIsAView(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)

@@ -10,9 +10,9 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Delete detaches a container; what is gone already is no error. Neither the namespace
-// nor the pod need exist any more. Without a view of store and switch nobody can tell
-// what is gone: it is to be asked again then.
+// Delete detaches a container. It succeeds if nothing is attached, and needs neither the
+// namespace nor the pod. Before store and switch have been read nobody can tell what is
+// attached: then it fails and has to be repeated.
 func (a *Attacher) Delete(ctx context.Context, containerID, ifName string) error {
 	if containerID == "" {
 		return failed(StepRequest, fmt.Errorf("no container id given"))
@@ -26,11 +26,12 @@ func (a *Attacher) Delete(ctx context.Context, containerID, ifName string) error
 	return a.delete(ctx, containerID, ifName)
 }
 
-// viewInterval is how often store and switch, which have no event, are asked again.
+// viewInterval is how often store and switch, which have no event for it, are checked
+// again.
 const viewInterval = 20 * time.Millisecond
 
-// awaitView gives store and switch, which may just be restarting, the time to come back:
-// a runtime that has detached a container expects that nothing of it is left.
+// awaitView gives store and switch, which may be restarting, time to come back: a runtime
+// that has detached a container expects that nothing of it remains.
 func (a *Attacher) awaitView(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Patience)
 	defer cancel()
@@ -45,7 +46,7 @@ func (a *Attacher) awaitView(ctx context.Context) {
 	}
 }
 
-// delete is Delete for the caller that holds the lock.
+// delete is Delete for callers that hold the lock.
 func (a *Attacher) delete(ctx context.Context, containerID, ifName string) error {
 	if err := a.Status(); err != nil {
 		return failed(StepInterface, errs.Wrap(errs.Unavailable, err))
@@ -59,8 +60,8 @@ func (a *Attacher) delete(ctx context.Context, containerID, ifName string) error
 	return nil
 }
 
-// existing finds what there is of an attachment: endpoint records of this host, and ports
-// of that interface.
+// existing returns what exists of an attachment: endpoint records of this host, and ports
+// of the interface.
 func (a *Attacher) existing(containerID, ifName string) map[string]endpoint.Endpoint {
 	out := a.endpoints.Named(endpoint.Name(containerID, ifName))
 	maps.DeleteFunc(out, func(_ string, e endpoint.Endpoint) bool {

@@ -7,24 +7,23 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Step is a part of an attachment that can fail by itself.
+// Step is a part of an attachment that can fail.
 type Step int
 
-// The steps, in their order.
+// The steps, in order.
 const (
-	StepRequest   Step = iota + 1 // read what is asked for
-	StepNetwork                   // find out which network the container belongs to
+	StepRequest   Step = iota + 1 // decode the request
+	StepNetwork                   // determine the container's network
 	StepEndpoint                  // create the endpoint, and have the switch forward for it
 	StepNetns                     // enter the container's network namespace
-	StepInterface                 // make and configure the interface
-	StepRoutes                    // give it its routes
-	StepDetach                    // take the port away
-	StepSwitch                    // have a switch that can be programmed
-	StepAgent                     // have an agent that knows the networks
+	StepInterface                 // create and configure the interface
+	StepRoutes                    // add its routes
+	StepDetach                    // remove the port
+	StepSwitch                    // the switch can be programmed
+	StepAgent                     // the agent knows the networks
 )
 
-// codes are what a failed step is reported as when it is not for the reasons that Code
-// knows.
+// codes are the error codes of failed steps, except for the reasons that Code knows.
 var codes = map[Step]uint{
 	StepRequest: cni.CodeInvalidEnv, StepNetwork: cni.CodePodLookup, StepEndpoint: cni.CodeEndpoint, StepNetns: cni.CodeNetns,
 	StepInterface: cni.CodeInterface, StepRoutes: cni.CodeRoutes, StepDetach: cni.CodeInterface,
@@ -41,8 +40,8 @@ type Failure struct {
 func (f *Failure) Error() string { return f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
-// failed makes a Failure of err, nil of nil; what a repetition may cure is coded so,
-// whatever the step.
+// failed makes a Failure of err, nil of nil. Errors that a retry may fix have the same code
+// in every step.
 func failed(step Step, err error) error {
 	if err == nil {
 		return nil

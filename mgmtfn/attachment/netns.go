@@ -20,7 +20,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// iface is a container's interface as it is to be.
+// iface is the desired configuration of a container's interface.
 type iface struct {
 	netns  string
 	name   string // inside the container
@@ -58,7 +58,7 @@ func containerInterface(req Request, rec state.Endpoint, n drivers.Network, port
 	return c, nil
 }
 
-// family adds one address family's address and default route.
+// family adds the address and default route of one family.
 func (c *iface) family(addr string, subnet netip.Prefix, gateway, fallback netip.Addr, routed bool) error {
 	if addr == "" {
 		return nil
@@ -88,8 +88,8 @@ func unspecified(like netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// configure sets the interface up inside the container. What an earlier call, cut
-// short, has done already is left as it is.
+// configure sets up the interface inside the container. What an earlier, interrupted call
+// has done already is kept.
 func (c *iface) configure() error {
 	container, err := ns.GetNS(c.netns)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *iface) settle() (netlink.Link, error) {
 		}
 		addr := &netlink.Addr{IPNet: netipx.PrefixIPNet(p)}
 		if p.Addr().Is6() {
-			addr.Flags = unix.IFA_F_NODAD // netmaster has seen to it that it is unique
+			addr.Flags = unix.IFA_F_NODAD // netmaster guarantees that it is unique
 		}
 		if err := netlink.AddrAdd(link, addr); err != nil && !errors.Is(err, unix.EEXIST) {
 			return nil, fmt.Errorf("give %s the address %s: %w", c.name, p, err)
@@ -150,7 +150,7 @@ func (c *iface) settle() (netlink.Link, error) {
 }
 
 // linkLocalFromMAC has the kernel derive the link-local address from the MAC address (RFC
-// 4291 appendix A): under any other one the switch lets nothing through.
+// 4291 appendix A): the switch drops packets from any other one.
 func linkLocalFromMAC(name string) error {
 	err := os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/addr_gen_mode", []byte("0"), 0o644)
 	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
@@ -159,8 +159,8 @@ func linkLocalFromMAC(name string) error {
 	return nil
 }
 
-// allowIPv6 undoes a runtime's disable_ipv6 and stops listening to router
-// advertisements: addresses and routes come from Contiv.
+// allowIPv6 undoes a runtime's disable_ipv6 and ignores router advertisements: addresses
+// and routes come from Contiv.
 func allowIPv6(name string) error {
 	dir := "/proc/sys/net/ipv6/conf/" + name + "/"
 	for file, value := range map[string]string{"disable_ipv6": "0", "accept_ra": "0"} {
@@ -190,8 +190,8 @@ func (c *iface) addRoutes(link netlink.Link) error {
 	return nil
 }
 
-// verify checks a container's interface against what it is to be (CNI CHECK). More
-// addresses and routes than that are fine.
+// verify checks a container's interface (CNI CHECK). Additional addresses and routes are
+// fine.
 func (c *iface) verify() error {
 	container, err := ns.GetNS(c.netns)
 	if err != nil {
@@ -258,7 +258,7 @@ func family(a netip.Addr) int {
 	return netlink.FAMILY_V6
 }
 
-// result tells of the attachment that c is the container's end of.
+// result describes the attachment of which c is the container's end.
 func (c *iface) result(rec state.Endpoint, port drivers.Port) cni.Attached {
 	r := cni.Attached{Endpoint: rec.EndpointID, MAC: rec.MacAddress, MTU: c.mtu, HostPort: port.OVSName}
 	for _, p := range c.addrs {

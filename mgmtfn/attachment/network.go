@@ -7,7 +7,7 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/endpoint"
 )
 
-// askFor adds addresses to what is asked for.
+// askFor adds the requested addresses to a spec.
 func askFor(spec *endpoint.Spec, addresses []string) error {
 	for _, text := range addresses {
 		addr, err := netip.ParseAddr(text)

@@ -11,7 +11,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// What is missing is named together with the command that makes it.
+// Errors about missing objects contain the command that creates them.
 func TestMissingNetworks(t *testing.T) {
 	w := attachmenttest.New(t)
 	a := newAttacher(w)

@@ -11,22 +11,21 @@ import (
 	"time"
 )
 
-// Limits of a call: to connect, and of its answer in bytes.
+// Limits of a call: for connecting, and for the size of the reply in bytes.
 const (
 	connectTimeout = 5 * time.Second
 	maxAnswer      = 1 << 20
 )
 
-// How long calls of a plugin may take as a whole. A runtime itself waits two to four
-// minutes.
+// Limits of a plugin's calls as a whole. Runtimes wait two to four minutes.
 const (
 	AddTimeout   = 60 * time.Second
 	OtherTimeout = 30 * time.Second
 )
 
-// Post puts req as JSON to the agent on its unix socket and returns the answer's HTTP
-// status and body. An error means that there was no whole answer; it wraps what the
-// system said.
+// Post posts req as JSON to the agent on its unix socket and returns the reply's HTTP
+// status and body. An error means that there was no complete reply; it wraps the system's
+// error.
 func Post(socket, path string, timeout time.Duration, req any) (status int, body []byte, err error) {
 	raw, err := json.Marshal(req)
 	if err != nil {

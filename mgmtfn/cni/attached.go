@@ -8,7 +8,7 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 )
 
-// Attached tells of a container's interface that is attached.
+// Attached describes a container's attached interface.
 type Attached struct {
 	Endpoint string // its name inside its network
 	MAC      string
@@ -24,9 +24,8 @@ type Attached struct {
 // Route is a route of a container; an empty Gateway means on-link.
 type Route struct{ Dst, Gateway string }
 
-// Result puts a in the form of the specification's newest version ("Success"), added to
-// the result of the plugins before, if there were any. The interface is named ifName in
-// the network namespace netns.
+// Result converts a to the specification's newest version ("Success"), added to the result
+// of earlier plugins, if any. The interface is named ifName in the network namespace netns.
 func (a Attached) Result(prev types.Result, ifName, netns string) (*current.Result, error) {
 	res := &current.Result{CNIVersion: current.ImplementedSpecVersion}
 	if prev != nil {

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Note says that a plugin was told to detach a container while the agent could not do
-// it. Runtimes do not wait for agents: the plugin says yes, leaves a note, and the agent
-// makes it true when it is back. Notes live as long as the containers' namespaces do:
-// until the host restarts.
+// Note records that a plugin was told to detach a container while the agent could not do
+// it. Runtimes do not wait for agents: the plugin reports success and leaves a note, and
+// the agent detaches the container when it is back. Notes are lost when the host restarts,
+// as are the containers' namespaces.
 type Note struct{ ContainerID, IfName string }
 
-// separator stands between the parts of a note's name. The specification does not allow
-// it in ids of containers.
+// separator separates the parts of a note's name. The specification does not allow it in
+// container ids.
 const separator = "@"
 
-// NotesDir is where notes for the agent behind a socket are.
+// NotesDir is the directory of notes for the agent at a socket.
 func NotesDir(socket string) string { return filepath.Join(filepath.Dir(socket), "deletions") }
 
 func (n Note) file(dir string) (string, error) {
@@ -30,8 +30,7 @@ func (n Note) file(dir string) (string, error) {
 	return filepath.Join(dir, name), nil
 }
 
-// Leave puts a note into dir, which is made if need be. A note that is there already
-// stays.
+// Leave writes a note to dir, which is created if needed. An existing note stays.
 func (n Note) Leave(dir string) error {
 	path, err := n.file(dir)
 	if err != nil {
@@ -59,7 +58,7 @@ func (n Note) Drop(dir string) (bool, error) {
 	}
 }
 
-// Notes lists the notes in dir; a directory that is not there has none.
+// Notes lists the notes in dir; a missing directory has none.
 func Notes(dir string) ([]Note, error) {
 	files, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,18 +8,18 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// addresses remembers what became of the addresses that were handed out. An Engine gives
-// an address back after it has deleted the endpoint, with which netmaster has freed the
-// address already: by then it may be reserved for another container, of this host or another.
-// In a swarm nodes and the manager both give an address back, and only the manager's word
+// addresses records what became of the addresses that were handed out. An Engine releases
+// an address after it has deleted the endpoint, with which netmaster has freed the address
+// already: by then it may be reserved for another container, on this host or another. In a
+// swarm both nodes and the manager release an address, and only the manager's release
 // counts.
 type addresses struct {
 	mu    sync.Mutex
-	out   map[addressKey][]grant // oldest first; the Engine has as many releases to make
-	only4 map[string]struct{}    // endpoints to which the Engine gives no IPv6 address
+	out   map[addressKey][]grant // oldest first; the Engine will release each
+	only4 map[string]struct{}    // endpoints to which the Engine assigns no IPv6 address
 
-	// Endpoints that an agent made that was here before this one; nil until these are
-	// known. Until then new are all others that have been heard of.
+	// Endpoints made by an earlier agent; nil until these are known. Until then new are
+	// all others that have been seen.
 	earlier, new map[string]struct{}
 }
 
@@ -28,21 +28,21 @@ type addressKey struct {
 	addr  netip.Addr
 }
 
-// grant is an address as it was handed out once.
+// grant is one handing out of an address.
 type grant struct {
-	reservation string // its name at netmaster; empty when it has none
-	went        bool   // with its endpoint, or it is not ours to give back
+	reservation string // its name at netmaster; empty if it has none
+	went        bool   // released with its endpoint, or not ours to release
 }
 
-// maxGrants bounds what is remembered of one address: an Engine that was killed between the
-// end of an endpoint and the release never makes that release.
+// maxGrants limits the grants per address: an Engine that was killed between the deletion
+// of an endpoint and the release never makes that release.
 const maxGrants = 4
 
 func newAddresses() *addresses {
 	return &addresses{out: map[addressKey][]grant{}, only4: map[string]struct{}{}, new: map[string]struct{}{}}
 }
 
-// handOut says that an address was handed out.
+// handOut records that an address was handed out.
 func (l *addresses) handOut(owner string, a netip.Addr, reservation string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,14 +56,14 @@ func (l *addresses) add(k addressKey, g grant) {
 	l.out[k] = append(l.out[k], g)
 }
 
-// isOut reports whether an address was handed out and is still with the Engine.
+// isOut reports whether an address was handed out and not released yet.
 func (l *addresses) isOut(owner string, a netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.out[addressKey{owner, a}], func(g grant) bool { return !g.went })
 }
 
-// goWith says that an endpoint of a network is gone, with its addresses.
+// goWith records that an endpoint of a network was deleted, with its addresses.
 func (l *addresses) goWith(p state.NetworkRef, texts ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *addresses) goWith(p state.NetworkRef, texts ...string) {
 	}
 }
 
-// found says which endpoints there are when the agent knows them first.
+// found records which endpoints exist when the agent first knows them.
 func (l *addresses) found(all []state.Endpoint) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *addresses) found(all []state.Endpoint) {
 	l.new = nil
 }
 
-// made says that this agent makes an endpoint.
+// made records that this agent creates an endpoint.
 func (l *addresses) made(endpoint string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +106,7 @@ func (l *addresses) made(endpoint string) {
 	}
 }
 
-// inherited reports, once, whether an endpoint was made by an earlier agent.
+// inherited reports, only once, whether an endpoint was created by an earlier agent.
 func (l *addresses) inherited(endpoint string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,19 +120,20 @@ func (l *addresses) inherited(endpoint string) bool {
 	return ok
 }
 
-// borrow says that the manager of a swarm has handed an address out, and gives it back.
+// borrow records that the manager of a swarm has handed out an address, and will release
+// it.
 func (l *addresses) borrow(owner string, a netip.Addr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// The same word twice still means one release.
+	// A repeated call still means one release.
 	if k := (addressKey{owner, a}); !slices.ContainsFunc(l.out[k], func(g grant) bool { return g.went }) {
 		l.add(k, grant{went: true})
 	}
 }
 
-// giveBack forgets what was handed out first under an address, and returns it. The Engine
-// does not say which of its releases is whose, but it makes one for each grant: with the
-// last one the last reservation ends.
+// giveBack removes and returns the oldest grant of an address. The Engine does not say
+// which of its releases belongs to which grant, but it makes one for each: with the last
+// one the last reservation ends.
 func (l *addresses) giveBack(owner string, a netip.Addr) (g grant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,8 +148,8 @@ func (l *addresses) giveBack(owner string, a netip.Addr) (g grant) {
 	return grants[0]
 }
 
-// note6 says whether the Engine gives an endpoint an IPv6 address. Containers may have
-// IPv6 switched off; a gateway would not be in their reach.
+// note6 records whether the Engine assigns an IPv6 address to an endpoint. Containers may
+// have IPv6 disabled; then they could not reach a gateway.
 func (l *addresses) note6(endpoint string, given bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
 )
 
-// TestAddressCanBeAskedForAgain: an agent that was killed before the Engine had its answer
-// has reserved the address; the Engine asks the next agent, and gets it.
+// TestAddressCanBeAskedForAgain: an agent has reserved an address and was killed before the
+// Engine had its reply; the Engine asks the next agent, and gets the address.
 func TestAddressCanBeAskedForAgain(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")

@@ -7,9 +7,9 @@ import (
 	"github.com/contiv/netplugin/state/docknet"
 )
 
-// RemoveNetworks removes the docker networks that agents have made on an Engine, or only
-// says what it would remove. It goes on when one cannot be removed. Somebody must answer
-// the Engine's calls meanwhile.
+// RemoveNetworks removes the docker networks that agents have created on an Engine, or with
+// dryRun only reports them. It continues if one cannot be removed. Somebody must answer the
+// Engine's calls meanwhile.
 func RemoveNetworks(ctx context.Context, engine Engine, driver string, dryRun bool, say func(what string)) error {
 	list, err := engine.Networks(ctx)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/endpoint"
 )
 
-// An Engine notes an endpoint the moment the call that made it has returned. For how long
-// it may be without before it counts as forgotten:
+// An Engine records an endpoint as soon as the call that created it has returned. After
+// this time without record it counts as forgotten:
 const unnotedFor = 15 * time.Second
 
-// unsettled is after how long what cannot be removed now is tried again.
+// unsettled is the wait before retrying a removal that has failed.
 const unsettled = time.Second
 
-// collector removes the endpoints of this host that no container has: what is left when
+// collector removes the endpoints of this host that no container has: what remains when
 // Engine, agent or host ended at the wrong moment.
 type collector struct {
 	s       *Server
@@ -30,14 +30,14 @@ func newCollector(s *Server) *collector {
 	return &collector{s: s, orphans: endpoint.NewCollector(s.endpoints), ended: map[string]struct{}{}}
 }
 
-// end has an endpoint taken down as soon as that can be done.
+// end removes an endpoint as soon as possible.
 func (c *collector) end(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended[name] = struct{}{}
 }
 
-// begin takes end back.
+// begin cancels end.
 func (c *collector) begin(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,8 +51,8 @@ func (c *collector) hasEnded(name string) bool {
 	return ok
 }
 
-// pass removes what is due and returns after how long something may be again. running are
-// the endpoints of containers that run, by the Engine's ids.
+// pass removes what is due and returns when something may be due again. running are the
+// endpoints of running containers, by the Engine's ids.
 func (c *collector) pass(ctx context.Context, running map[string]bool) time.Duration {
 	if c.s.cfg.Agent.Ready() != nil || c.s.cfg.Ports.Ready() != nil {
 		return unsettled
@@ -78,17 +78,17 @@ func (c *collector) pass(ctx context.Context, running map[string]bool) time.Dura
 	return min(next, resync)
 }
 
-// alive reports whether a container has an endpoint, running being the endpoints of those
-// that run, by the Engine's ids. An Engine may still show a container whose endpoint it has
-// deleted. Ports in a network namespace are those of other runtimes: the Engine moves
+// alive reports whether a container has an endpoint; running are the endpoints of running
+// containers, by the Engine's ids. An Engine may still show a container whose endpoint it
+// has deleted. Ports in a network namespace are those of other runtimes: the Engine moves
 // interfaces itself.
 func (c *collector) alive(e endpoint.Endpoint, running map[string]bool) bool {
 	return e.Port != nil && e.Port.Netns != "" || running[e.Name] && !c.hasEnded(e.Name)
 }
 
-// wait says how long an endpoint that has been without a container for a time must stay:
-// not at all when the Engine has deleted it; a little when the Engine knows nothing of
-// it; for the grace when a container may be about to start with it.
+// wait returns how long an endpoint that has been without container for a time must stay:
+// not at all if the Engine has deleted it; for a short time if the Engine does not know it;
+// for the grace period if a container may be about to start with it.
 func (c *collector) wait(name string, alone time.Duration, noted func() (map[string]bool, error)) time.Duration {
 	grace := c.s.cfg.Grace
 	if grace == 0 {
@@ -106,7 +106,7 @@ func (c *collector) wait(name string, alone time.Duration, noted func() (map[str
 	return grace - alone
 }
 
-// noted asks the Engine for every endpoint it has, started or not, in networks of ours.
+// noted asks the Engine for every endpoint in our networks, started or not.
 func (c *collector) noted(ctx context.Context) (map[string]bool, error) {
 	list, err := c.s.cfg.Engine.Networks(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// TestWaitForOrphans: how long an endpoint stays that no running container has.
+// TestWaitForOrphans: how long an endpoint without running container stays.
 func TestWaitForOrphans(t *testing.T) {
 	c := newCollector(&Server{})
 	c.end("ended")
@@ -44,8 +44,8 @@ func TestWaitForOrphans(t *testing.T) {
 	}
 }
 
-// TestEndsLater: what the Engine deletes while the switch is down is taken down when it
-// is back, although nobody asks again.
+// TestEndsLater: an endpoint that the Engine deletes while the switch is down is removed
+// when the switch is back, without another request.
 func TestEndsLater(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")

@@ -30,7 +30,7 @@ const DefaultGrace = 2 * time.Minute
 // DefaultEngineGrace is longer than an Engine takes to restart.
 const DefaultEngineGrace = 30 * time.Second
 
-// Master is what is asked of netmaster.
+// Master is what is needed from netmaster.
 type Master interface {
 	AllocAddress(context.Context, masterapi.AllocAddressRequest) (masterapi.AllocAddressResponse, error)
 	ReleaseAddress(context.Context, masterapi.ReleaseAddressRequest) error
@@ -40,7 +40,7 @@ type Master interface {
 	DeleteNetwork(ctx context.Context, key string) error
 }
 
-// Agent is what is asked of the agent.
+// Agent is what is needed from the agent.
 type Agent interface {
 	endpoint.Agent
 	Topology() (t docknet.Topology, aci, known bool, changed <-chan struct{})
@@ -48,13 +48,13 @@ type Agent interface {
 	Ready() error
 }
 
-// Ports is what is asked of the driver.
+// Ports is what is needed from the driver.
 type Ports interface {
 	drivers.Ports
 	Ready() error
 }
 
-// Engine is what is asked of the Docker Engine, outside of calls; see dockerd.Client.
+// Engine is what is needed from the Docker Engine, outside of calls; see dockerd.Client.
 type Engine interface {
 	Networks(ctx context.Context) ([]dockerd.Network, error)
 	CreateNetwork(ctx context.Context, n dockerd.Network) (string, error)
@@ -65,25 +65,25 @@ type Engine interface {
 	PluginName(ctx context.Context, id string) (string, error)
 }
 
-// Config says what a Server works with.
+// Config configures a Server.
 type Config struct {
 	HostLabel string
-	// Driver is the name under which the Engine knows the plugin. Without one it is that of
-	// the managed plugin with the id PluginID.
+	// Driver is the plugin's name in the Engine. If empty, it is that of the managed
+	// plugin with the id PluginID.
 	Driver, PluginID string
 	// Scope is ScopeLocal or ScopeGlobal.
 	Scope string
-	// Swarm is set when the Engine is part of a swarm and its users make the networks.
+	// Swarm is set if the Engine is part of a swarm and its users create the networks.
 	Swarm  bool
 	Store  objdb.Store
 	Master Master
 	Agent  Agent
 	Ports  Ports
 	Engine Engine
-	// Grace is for how long no container must be seen to have an endpoint that the Engine
-	// knows before it is removed; 0 means DefaultGrace.
+	// Grace is how long an endpoint that the Engine knows must be without container
+	// before it is removed; 0 means DefaultGrace.
 	Grace time.Duration
-	// EngineGrace is for how long the Engine must be down before netmaster is told not to
+	// EngineGrace is how long the Engine must be down before netmaster is told not to
 	// wait for its docker networks; 0 means DefaultEngineGrace.
 	EngineGrace time.Duration
 	Log         logrus.FieldLogger

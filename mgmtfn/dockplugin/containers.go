@@ -16,8 +16,8 @@ const (
 	eventDie   = "die"
 )
 
-// containers tells netmaster of the containers that run, one endpoint at a time: their
-// labels make them providers of services, their names can be asked for by DNS.
+// containers tells netmaster which containers run, one endpoint at a time: their labels
+// make them providers of services, and their names are resolved by DNS.
 type containers struct {
 	s    *Server
 	told *delta.Map[string, masterapi.UpdateEndpointRequest] // by endpoint id
@@ -31,8 +31,8 @@ func newContainers(s *Server) *containers {
 	return &containers{s: s, told: delta.New[string](same)}
 }
 
-// pass reads which containers run and settles every difference. It returns which
-// endpoints they have.
+// pass reads which containers run and reports every difference. It returns the endpoints
+// they have.
 func (w *containers) pass(ctx context.Context) (alive map[string]bool, err error) {
 	list, err := w.s.cfg.Engine.Containers(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func started(c dockerd.Container, at dockerd.Attachment, p state.NetworkRef) mas
 	return req
 }
 
-// tell reports one difference. A container that was only disconnected lives on.
+// tell reports one difference. A container that was only disconnected keeps running.
 func (w *containers) tell(ctx context.Context, c delta.Change[string, masterapi.UpdateEndpointRequest], runs map[string]bool) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

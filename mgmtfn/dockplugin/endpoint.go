@@ -16,7 +16,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Texts of the original, followed by the cause.
+// Messages of the original, followed by the cause.
 const (
 	msgNetwork = "Could not get network name"
 	msgMaster  = "master failed to create endpoint"
@@ -24,9 +24,9 @@ const (
 	msgFind    = "Could not find created endpoint"
 )
 
-// createEndpoint has netmaster create the endpoint, with the addresses the Engine has
-// got, and makes its interface. Repeated for the same endpoint it answers the same; when
-// it fails nothing is left.
+// createEndpoint has netmaster create the endpoint, with the addresses from the Engine, and
+// makes its interface. Repeated for the same endpoint it returns the same reply; if it
+// fails nothing remains.
 func (s *Server) createEndpoint(ctx context.Context, req cnm.CreateEndpointRequest) (cnm.CreateEndpointResponse, error) {
 	none := cnm.CreateEndpointResponse{}
 	if req.EndpointID == "" {
@@ -62,8 +62,8 @@ func (s *Server) createEndpoint(ctx context.Context, req cnm.CreateEndpointReque
 	return cnm.CreateEndpointResponse{Interface: answer}, nil
 }
 
-// wantedInterface reads what the Engine has chosen: addresses without their lengths, and
-// perhaps a MAC address, which then must not be answered.
+// wantedInterface decodes what the Engine has chosen: addresses without their lengths, and
+// possibly a MAC address, which then must not be returned.
 func wantedInterface(req cnm.CreateEndpointRequest) (want endpoint.Spec, macIsPreset bool, err error) {
 	ifc := cnm.EndpointInterface{}
 	if req.Interface != nil {
@@ -89,7 +89,8 @@ func wantedInterface(req cnm.CreateEndpointRequest) (want endpoint.Spec, macIsPr
 	return want, ifc.MacAddress != "", nil
 }
 
-// createError says in the words of the original what of an endpoint could not be created.
+// createError says, with the original's messages, which part of an endpoint could not be
+// created.
 func createError(err error) error {
 	var failure *endpoint.CreateError
 	if errors.As(err, &failure) && failure.Part == endpoint.RecordPart {
@@ -98,7 +99,7 @@ func createError(err error) error {
 	return fmt.Errorf("%s: %w", msgCreate, err)
 }
 
-// removing notes that the addresses of an endpoint go with it.
+// removing records that the addresses of an endpoint are freed with it.
 func (s *Server) removing(e endpoint.Endpoint) {
 	if e.Record == nil {
 		return
@@ -107,9 +108,9 @@ func (s *Server) removing(e endpoint.Endpoint) {
 	s.given.goWith(e.Network, e.Record.IPAddress, e.Record.IPv6Address)
 }
 
-// deleteEndpoint takes an endpoint down; one that is gone is no error. Neither the docker
+// deleteEndpoint removes an endpoint; a missing one is not an error. Neither the docker
 // network nor that of Contiv need exist any more. What cannot be removed now is removed
-// later: an Engine that gets an error keeps the endpoint for ever.
+// later: an Engine that gets an error keeps the endpoint forever.
 func (s *Server) deleteEndpoint(ctx context.Context, req cnm.EndpointRequest) (cnm.Empty, error) {
 	release, err := s.endpoints.Lock(ctx, req.EndpointID)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *Server) deleteEndpoint(ctx context.Context, req cnm.EndpointRequest) (c
 	return cnm.Empty{}, nil
 }
 
-// join says which interface the Engine is to move, once the switch forwards for it.
+// join returns the interface for the Engine to move, once the switch forwards for it.
 func (s *Server) join(ctx context.Context, req cnm.JoinRequest) (cnm.JoinResponse, error) {
 	none := cnm.JoinResponse{}
 	r, err := s.dir.find(ctx, req.NetworkID)
@@ -170,12 +171,12 @@ func (s *Server) join(ctx context.Context, req cnm.JoinRequest) (cnm.JoinRespons
 	return none, errs.New(errs.NotFound, "%s: %s has no port on host %s", msgFind, id, s.cfg.HostLabel)
 }
 
-// forwardsWithin bounds how long a container waits for the switch.
+// forwardsWithin limits how long a container waits for the switch.
 const forwardsWithin = 8 * time.Second
 
-// forwards waits until the switch forwards for an endpoint. One that is slow, or down, is
-// not waited for longer than forwardsWithin: an Engine starts a container once, and the
-// flows come when they can.
+// forwards waits until the switch forwards for an endpoint, but not longer than
+// forwardsWithin if the switch is slow or down: an Engine tries to start a container only
+// once, and the flows follow later.
 func (s *Server) forwards(ctx context.Context, id string) error {
 	short, cancel := context.WithTimeout(ctx, forwardsWithin)
 	defer cancel()
@@ -187,7 +188,7 @@ func (s *Server) forwards(ctx context.Context, id string) error {
 	return nil
 }
 
-// text is an address, or nothing.
+// text is an address, or empty.
 func text(a netip.Addr) string {
 	if !a.IsValid() {
 		return ""

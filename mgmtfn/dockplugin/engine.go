@@ -11,11 +11,11 @@ import (
 	"github.com/contiv/netplugin/utils/retry"
 )
 
-// resync is how often everything is compared although nothing has been heard of.
+// resync is how often everything is compared although there was no event.
 const resync = 30 * time.Second
 
-// engineLoop follows the Engine: it learns its networks, keeps them equal to what is
-// wanted, and tells netmaster of its containers. Only the loop calls the Engine.
+// engineLoop follows the Engine: it reads its networks, keeps them equal to the wanted
+// ones, and tells netmaster of its containers. Only the loop calls the Engine.
 type engineLoop struct {
 	s          *Server
 	kick       chan struct{}
@@ -37,7 +37,7 @@ func (l *engineLoop) wake() {
 	}
 }
 
-// run works until ctx ends. An Engine that is down is waited for.
+// run works until ctx ends. It waits for an Engine that is down.
 func (l *engineLoop) run(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { defer close(done); l.watch(ctx) }()
@@ -60,9 +60,8 @@ func (l *engineLoop) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// wait returns when the loop is woken, when there are other networks or groups than those
-// of t or they have become known, or after a while. Most of what changes in the agent is
-// none of it.
+// wait returns when the loop is woken, when networks or groups differ from t or have become
+// known, or after a while. Most changes in the agent are not about these.
 func (l *engineLoop) wait(ctx context.Context, t docknet.Topology, known bool, changed <-chan struct{}, patience time.Duration) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -85,8 +84,8 @@ func (l *engineLoop) wait(ctx context.Context, t docknet.Topology, known bool, c
 	}
 }
 
-// pass compares everything once, and returns after how long it is to be done again. A
-// docker network that cannot be made does not keep containers waiting.
+// pass compares everything once, and returns when to do it again. A docker network that
+// cannot be created does not keep containers waiting.
 func (l *engineLoop) pass(ctx context.Context) (next time.Duration, err error) {
 	failed := l.networks.pass(ctx)
 	if errs.Is(failed, errs.Unavailable) || errs.Is(failed, errs.Timeout) {
@@ -99,9 +98,9 @@ func (l *engineLoop) pass(ctx context.Context) (next time.Duration, err error) {
 	return l.collector.pass(ctx, alive), failed
 }
 
-// answered notes whether the Engine answers; err is what became of the last request. What
-// netmaster has been told before, perhaps by an agent that was here before this one, holds
-// for the time of grace.
+// answered records whether the Engine answers; err is the result of the last request. What
+// netmaster was told before, possibly by an earlier agent, stays valid for the grace
+// period.
 func (l *engineLoop) answered(err error) {
 	grace := l.s.cfg.EngineGrace
 	if grace == 0 {
@@ -113,7 +112,7 @@ func (l *engineLoop) answered(err error) {
 		l.s.dir.setEngine(engineUp)
 	case l.down.IsZero():
 		l.down = time.Now()
-		if errs.Is(err, errs.Timeout) { // of one that is gone the watch tells
+		if errs.Is(err, errs.Timeout) { // an Engine that has ended is noticed by the watch
 			l.s.cfg.Log.WithError(err).Warn("the Docker Engine does not answer; retrying")
 		}
 	case time.Since(l.down) >= grace:

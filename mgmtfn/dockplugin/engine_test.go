@@ -34,7 +34,7 @@ func TestHostWithoutEngine(t *testing.T) {
 	}
 	w.stop()
 	w.start(func(c *Config) { c.EngineGrace = time.Hour })
-	noted(true) // by the agent that was here before
+	noted(true) // by an earlier agent
 	w.engine.down(false)
 	noted(false)
 }

@@ -15,13 +15,12 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// lookupWithin bounds how long a call waits for a network that has just been made to be
-// known on this host.
+// lookupWithin limits how long a call waits for a network that has just been created to
+// become known on this host.
 const lookupWithin = 5 * time.Second
 
-// lookup waits until find succeeds on the networks and groups there are. At the end of
-// its time it returns an error of kind Unavailable when the store has not been read, else
-// notFound.
+// lookup waits until find succeeds on the existing networks and groups. When time is over
+// it returns an error of kind Unavailable if the store has not been read, or else notFound.
 func (s *Server) lookup(ctx context.Context, find func(docknet.Topology) bool, notFound error) error {
 	ctx, cancel := context.WithTimeout(ctx, lookupWithin)
 	defer cancel()
@@ -41,7 +40,7 @@ func (s *Server) lookup(ctx context.Context, find func(docknet.Topology) bool, n
 	}
 }
 
-// requestPool finds the subnet of a network. It holds nothing, and may be repeated.
+// requestPool returns the subnet of a network. It reserves nothing and may be repeated.
 func (s *Server) requestPool(ctx context.Context, req cnm.RequestPoolRequest) (cnm.RequestPoolResponse, error) {
 	none := cnm.RequestPoolResponse{}
 	var pool netip.Prefix
@@ -78,8 +77,8 @@ func (s *Server) requestPool(ctx context.Context, req cnm.RequestPoolRequest) (c
 	return cnm.RequestPoolResponse{PoolID: poolID{ownerOf(ref), subnet}.String(), Pool: subnet.String()}, nil
 }
 
-// poolRef finds the network that the options of an IPAM driver name; the zero value when
-// they name none.
+// poolRef returns the network named in the options of an IPAM driver; zero if they name
+// none.
 func (s *Server) poolRef(ctx context.Context, options map[string]string) (ref state.NetworkRef, n state.Network, err error) {
 	tag := options[docknet.OptionTag]
 	named, isNamed := docknet.OfOptions(options)
@@ -103,7 +102,7 @@ func (s *Server) poolRef(ctx context.Context, options map[string]string) (ref st
 	return ref, n, err
 }
 
-// requestAddress hands out an address: a gateway as the network has it, any other from
+// requestAddress hands out an address: a gateway from the network's record, any other from
 // netmaster, which reserves it.
 func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressRequest) (any, error) {
 	var none any
@@ -135,11 +134,11 @@ func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressReque
 		alloc.Reservation = s.cfg.HostLabel + "/" + rand.Text()
 	}
 	if !s.given.isOut(id.owner, want) {
-		// What this host has reserved without knowing is its own: an answer was lost, or an
-		// address was given back while netmaster was down.
+		// Unknown reservations of this host are its own: a reply was lost, or an
+		// address was released while netmaster was down.
 		alloc.Host = s.cfg.HostLabel
 	}
-	// What netmaster has done must be known, also when the Engine has given up meanwhile.
+	// The result must be known even if the Engine gives up in the meantime.
 	outlast, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	resp, err := s.cfg.Master.AllocAddress(outlast, alloc)
@@ -156,8 +155,8 @@ func (s *Server) requestAddress(ctx context.Context, req cnm.RequestAddressReque
 	}}, nil
 }
 
-// gateway answers which address the gateway has. Engines before 28 insist on one: where
-// there is none, the network's own address stands for it.
+// gateway returns the gateway's address. Engines before 28 require one: if there is none,
+// the network's own address is returned.
 func (s *Server) gateway(ctx context.Context, id poolID, want netip.Addr) (cnm.RequestAddressResponse, error) {
 	none := cnm.RequestAddressResponse{}
 	var gw netip.Addr
@@ -170,7 +169,7 @@ func (s *Server) gateway(ctx context.Context, id poolID, want netip.Addr) (cnm.R
 	}, errs.New(errs.NotFound, "network not found: %s", id))
 	switch {
 	case err != nil && s.cfg.Swarm && errs.Is(err, errs.NotFound):
-		// The network comes after its gateway.
+		// The network is created after its gateway.
 		if gw = want; !gw.IsValid() {
 			gw = id.pool.Addr().Next()
 		}
@@ -186,8 +185,8 @@ func (s *Server) gateway(ctx context.Context, id poolID, want netip.Addr) (cnm.R
 	return cnm.RequestAddressResponse{Address: netip.PrefixFrom(gw, id.pool.Bits()).String()}, nil
 }
 
-// releaseAddress gives an address back. That of an endpoint went with the endpoint, and
-// may be somebody else's by now.
+// releaseAddress releases an address. That of an endpoint was freed with the endpoint, and
+// may belong to another one by now.
 func (s *Server) releaseAddress(ctx context.Context, req cnm.ReleaseAddressRequest) (cnm.Empty, error) {
 	id, err := parsePoolID(req.PoolID)
 	if err != nil {
@@ -212,8 +211,8 @@ func (s *Server) releaseAddress(ctx context.Context, req cnm.ReleaseAddressReque
 		err = nil
 	}
 	if errs.Is(err, errs.Unavailable) || errs.Is(err, errs.Timeout) {
-		// netmaster takes reservations back that nobody uses; a container must be
-		// removable while it is down.
+		// netmaster takes back reservations that nobody uses, and it must be possible
+		// to remove a container while netmaster is down.
 		s.cfg.Log.WithError(err).WithField("address", req.Address).Warn("cannot tell netmaster that an address is released; netmaster releases it later by itself")
 		err = nil
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// known waits until the agent knows what has been made.
+// known waits until the agent knows what has been created.
 func (w *world) known(refs ...state.NetworkRef) {
 	w.t.Helper()
 	w.eventually("the agent knows the networks", func() bool {
@@ -120,7 +120,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s %q: %v, want %q", c.pool, c.want, err, c.reply)
 		}
 	}
-	for range 2 { // what is free already, or never was ours, is no error
+	for range 2 { // releasing twice, or what was never ours, is not an error
 		for _, a := range []struct{ pool, addr string }{
 			{net1, "10.1.1.1"},
 			{net1, "10.1.1.2"},
@@ -141,8 +141,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestAnotherHostsReservationStays: an Engine gives an address back after its endpoint
-// has gone; by then the address may be reserved for a container elsewhere.
+// TestAnotherHostsReservationStays: an Engine releases an address after deleting its
+// endpoint; by then the address may be reserved for a container on another host.
 func TestAnotherHostsReservationStays(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
@@ -174,9 +174,9 @@ func TestAnotherHostsReservationStays(t *testing.T) {
 	}
 }
 
-// TestOwnReservationStays: the same on one host. An Engine gives an address back late, after
-// it has got it once more for another container; the second reservation ends with the second
-// release, whichever of the two comes first.
+// TestOwnReservationStays: the same on one host. An Engine releases an address late, after
+// getting it again for another container; the second reservation ends with the second
+// release, whichever comes first.
 func TestOwnReservationStays(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
@@ -219,13 +219,13 @@ func TestOwnReservationStays(t *testing.T) {
 	}
 }
 
-// deaf is a caller that has hung up.
+// deaf is a caller that has disconnected.
 type deaf struct{ *httptest.ResponseRecorder }
 
 func (deaf) FlushError() error { return net.ErrClosed }
 
-// TestUndeliveredAddressIsFree: an Engine that has given up before it got an address does not
-// give it back.
+// TestUndeliveredAddressIsFree: an Engine that gave up before it got an address does not
+// release it.
 func TestUndeliveredAddressIsFree(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")

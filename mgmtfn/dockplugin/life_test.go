@@ -26,8 +26,7 @@ func (w *world) endpoints(n int) {
 	})
 }
 
-// TestNetworksFollow: the Engine has a docker network for each network and group, and
-// none when they are gone.
+// TestNetworksFollow: the Engine has a docker network for each existing network and group.
 func TestNetworksFollow(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254", func(n *contivmodel.Network) { n.IPv6Subnet = "2001:db8:1::/100" })
@@ -63,8 +62,8 @@ func TestNetworksFollow(t *testing.T) {
 	})
 }
 
-// TestHandMadeNetworks: what a user makes is understood and left alone; what has our name
-// but stands for something else is in the way.
+// TestHandMadeNetworks: networks created by users are recognized and left alone; one with
+// our name that stands for something else is a conflict.
 func TestHandMadeNetworks(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
@@ -109,8 +108,8 @@ func TestHandMadeNetworks(t *testing.T) {
 	}
 }
 
-// TestForeignName: another driver's network of the name is in the way until it is gone;
-// others are made meanwhile.
+// TestForeignName: another driver's network of the same name is a conflict until it is
+// removed; others are created meanwhile.
 func TestForeignName(t *testing.T) {
 	w := newWorld(t)
 	w.engine.Put(dockerd.Network{ID: "x", Name: "net1", Driver: "macvlan"})
@@ -127,8 +126,8 @@ func TestForeignName(t *testing.T) {
 	})
 }
 
-// TestStaleNetworkIsReplaced: what the Engine has of ours, but otherwise than it is now,
-// is made again.
+// TestStaleNetworkIsReplaced: a docker network of ours that no longer matches is created
+// again.
 func TestStaleNetworkIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.engine.Put(dockerd.Network{
@@ -155,7 +154,7 @@ func TestContainer(t *testing.T) {
 		joined.Gateway != "10.1.1.254" || joined.GatewayIPv6 != "2001:db8:1::fe" {
 		t.Errorf("container at %v: %+v", at.IPv4, joined)
 	}
-	// The same call again, as after an answer that was lost.
+	// The same call again, as after a lost reply.
 	create := cnm.CreateEndpointRequest{NetworkID: at.NetworkID, EndpointID: at.EndpointID, Interface: &cnm.EndpointInterface{Address: "10.1.1.1/24", AddressIPv6: "2001:db8:1::1/100"}}
 	status, body := post(w.server, "/NetworkDriver.CreateEndpoint", create)
 	if want := `{"Interface":{"MacAddress":"02:02:0a:01:01:01"}}`; status != 200 || strings.TrimSpace(string(body)) != want {
@@ -169,7 +168,7 @@ func TestContainer(t *testing.T) {
 		}
 		return false
 	})
-	for range 2 { // repeated deletions are no errors
+	for range 2 { // repeated deletions are not errors
 		if err := call200(w.server, "/NetworkDriver.DeleteEndpoint", cnm.EndpointRequest{NetworkID: at.NetworkID, EndpointID: at.EndpointID}, nil); err != nil {
 			t.Error(err)
 		}
@@ -209,8 +208,8 @@ func TestPresetMAC(t *testing.T) {
 	}
 }
 
-// TestFailedEndpointLeavesNothing: when no interface can be made, netmaster's record and
-// the address go again.
+// TestFailedEndpointLeavesNothing: if the interface cannot be created, netmaster's record
+// and the address are removed.
 func TestFailedEndpointLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
@@ -226,8 +225,8 @@ func TestFailedEndpointLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestRestartWithoutEngine: containers start before the Engine can be asked what a
-// docker network is called; the agent knows it from before.
+// TestRestartWithoutEngine: containers start before the Engine can be asked for the name of
+// a docker network; the agent has it stored.
 func TestRestartWithoutEngine(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
@@ -243,7 +242,8 @@ func TestRestartWithoutEngine(t *testing.T) {
 	w.endpoints(1)
 }
 
-// TestMasterAway: containers go while no netmaster is the leader, and come when one does.
+// TestMasterAway: containers are removed while no netmaster is the leader, and start when
+// one is.
 func TestMasterAway(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
@@ -270,7 +270,7 @@ func TestMasterAway(t *testing.T) {
 	}
 }
 
-// TestLostContainers: what an Engine forgot when it was killed is removed.
+// TestLostContainers: what an Engine has forgotten when it was killed is removed.
 func TestLostContainers(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
@@ -281,7 +281,7 @@ func TestLostContainers(t *testing.T) {
 		}
 	}
 	w.endpoints(2)
-	// Without any grace containers that are about to start are lost, too.
+	// Without a grace period containers that are about to start are lost, too.
 	w.stop()
 	w.start(func(c *Config) { c.Grace = time.Nanosecond })
 	w.engine.lose("lost")
@@ -295,7 +295,7 @@ func TestLostContainers(t *testing.T) {
 	})
 }
 
-// TestProviders: labels make a container a provider of a service, and its end ends that.
+// TestProviders: labels make a container a provider of a service until it ends.
 func TestProviders(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
@@ -343,7 +343,7 @@ func TestSwarm(t *testing.T) {
 	w.eventually("both are noted", func() bool {
 		return slices.Equal(w.keys(docknet.Root), []string{"default.net1.web", "default." + ownID + "."})
 	})
-	// A task of the service, on a node that was not asked to allocate.
+	// A task of the service, on a node that did not allocate it.
 	var made cnm.CreateEndpointResponse
 	if err := call200(w.server, "/NetworkDriver.CreateEndpoint", cnm.CreateEndpointRequest{NetworkID: "tagged", EndpointID: "task"}, &made); err != nil {
 		t.Fatal(err)
@@ -375,7 +375,7 @@ func TestSwarm(t *testing.T) {
 }
 
 // TestNothingLeaks runs containers and removes them, loses some, restarts the server and
-// takes netmaster away, at random. In the end there is nothing but the gateways.
+// stops netmaster, at random. In the end only the gateways remain.
 func TestNothingLeaks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		t.Run("", func(t *testing.T) {
@@ -430,7 +430,7 @@ func TestNothingLeaks(t *testing.T) {
 	})
 }
 
-// TestRemoveNetworks: a clean-up takes what agents have made, and nothing else.
+// TestRemoveNetworks: a clean-up removes what agents have created, and nothing else.
 func TestRemoveNetworks(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
@@ -441,7 +441,7 @@ func TestRemoveNetworks(t *testing.T) {
 	}
 	socketless := w.server
 	w.stop()
-	w.engine.use(socketless) // which answers still
+	w.engine.use(socketless) // which still answers
 	for _, dryRun := range []bool{true, false} {
 		var said []string
 		if err := RemoveNetworks(t.Context(), w.engine, "netplugin", dryRun, func(what string) { said = append(said, what) }); err != nil {

@@ -15,8 +15,8 @@ const ManagedName = "auto"
 var pluginID = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // ManagedID returns the id of the managed plugin that this process runs in. The Engine
-// mounts a directory of that name at the one for the plugin's socket, and says it nowhere
-// else.
+// mounts a directory of that name at the directory of the plugin's socket; there is no
+// other way to get it.
 func ManagedID() (string, error) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -25,8 +25,8 @@ func ManagedID() (string, error) {
 	return managedID(string(mounts))
 }
 
-// managedID reads it from a list of mounts, as proc(5) describes it: the fourth and the
-// fifth member of a line are the mounted directory and where it is mounted.
+// managedID parses it from a list of mounts in the format of proc(5): the fourth and fifth
+// field of a line are the mounted directory and the mount point.
 func managedID(mounts string) (string, error) {
 	for line := range strings.Lines(mounts) {
 		f := strings.Fields(line)

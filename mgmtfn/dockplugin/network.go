@@ -10,8 +10,8 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// createNetwork notes where the containers of a new docker network belong, if that can
-// be told from the call. Otherwise the Engine's list of networks, with names, will tell.
+// createNetwork records which network a new docker network stands for, if the call says so.
+// Otherwise the Engine's list of networks, with names, will.
 func (s *Server) createNetwork(ctx context.Context, req cnm.CreateNetworkRequest) (cnm.Empty, error) {
 	if on, ok := req.Options[cnm.OptionEnableIPv4].(bool); ok && !on {
 		return cnm.Empty{}, errs.New(errs.Invalid, "networks of Contiv always have IPv4: leave out --ipv4=false")
@@ -37,7 +37,7 @@ func (s *Server) deleteNetwork(_ context.Context, req cnm.NetworkRequest) (cnm.E
 	return cnm.Empty{}, nil
 }
 
-// refOfOptions finds the network that the options of a docker network name.
+// refOfOptions returns the network named in the options of a docker network.
 func (s *Server) refOfOptions(ctx context.Context, options map[string]string) (ref state.NetworkRef, ok bool, err error) {
 	if p, ok := docknet.OfOptions(options); ok {
 		return p, true, nil
@@ -53,7 +53,7 @@ func (s *Server) refOfOptions(ctx context.Context, options map[string]string) (r
 	return ref, err == nil, err
 }
 
-// stringOptions takes the texts from options of any kind.
+// stringOptions returns the options that are strings.
 func stringOptions(options any) map[string]string {
 	out := map[string]string{}
 	if m, ok := options.(map[string]any); ok {
@@ -66,12 +66,12 @@ func stringOptions(options any) map[string]string {
 	return out
 }
 
-// gatewayCheck says for which families of a network to be no gateway must be asked.
+// gatewayCheck says for which families of a new network no gateway is needed.
 func (s *Server) gatewayCheck(ctx context.Context, req cnm.GwAllocCheckRequest) (cnm.GwAllocCheckResponse, error) {
 	var skip cnm.GwAllocCheckResponse
 	ref, ok, err := s.refOfOptions(ctx, stringOptions(req.Options[cnm.OptionGeneric]))
 	if err != nil || !ok {
-		return skip, nil // unknown: the pool will say what is wrong
+		return skip, nil // unknown: the pool reports what is wrong
 	}
 	err = s.lookup(ctx, func(t docknet.Topology) bool {
 		n, found := t.Network(ref.NetworkID())

@@ -15,12 +15,12 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// networks keeps the Engine's docker networks equal to Contiv's networks and groups.
-// Those made by hand are left alone.
+// networks keeps the Engine's docker networks equal to Contiv's networks and groups. Those
+// created by users are left alone.
 type networks struct {
 	s      *Server
 	names  *delta.Map[string, dockerd.Network]
-	failed map[string]string // what was said last about a name
+	failed map[string]string // the last error logged for a name
 	driver string            // the plugin's name; "" until the Engine has told
 }
 
@@ -28,7 +28,7 @@ func newNetworks(s *Server) *networks {
 	return &networks{s: s, names: delta.New[string](docknet.Same), failed: map[string]string{}, driver: s.cfg.Driver}
 }
 
-// pass learns the Engine's networks and settles every difference it can.
+// pass reads the Engine's networks and resolves every difference it can.
 func (w *networks) pass(ctx context.Context) error {
 	mark := w.s.dir.mark()
 	list, err := w.s.cfg.Engine.Networks(ctx)
@@ -62,10 +62,10 @@ func (w *networks) pass(ctx context.Context) error {
 	return w.settle(ctx, list, t.Wanted(w.driver, aci), records)
 }
 
-// settle makes what is missing and removes what is not wanted any more. It goes on when
-// one fails.
+// settle creates what is missing and removes what is no longer wanted. It continues if one
+// fails.
 func (w *networks) settle(ctx context.Context, list []dockerd.Network, want map[string]dockerd.Network, records map[string]docknet.Record) error {
-	foreign := map[string]error{} // names that are taken
+	foreign := map[string]error{} // names used by others
 	have := map[string]dockerd.Network{}
 	for _, n := range list {
 		_, twice := have[n.Name]
@@ -76,7 +76,7 @@ func (w *networks) settle(ctx context.Context, list []dockerd.Network, want map[
 			foreign[n.Name] = errs.New(errs.Exists, "network name used by another driver: docker network %s has driver %s, rename it", n.Name, n.Driver)
 		case records[n.ID].ID != want[n.Name].Labels[docknet.Label]:
 			foreign[n.Name] = errs.New(errs.Exists, "docker network %s, made by hand, belongs to another network or group, rename it", n.Name)
-		default: // made by hand, and as good as ours
+		default: // created by a user, and as good as ours
 			foreign[n.Name] = nil
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// What a server has that is alone in the world.
+// What a server has when nothing else exists.
 type (
 	noAgent  struct{}
 	noPorts  struct{}
@@ -72,7 +72,7 @@ func discard() logrus.FieldLogger {
 	return l
 }
 
-// ended returns a context that is over.
+// ended returns a context that has ended.
 func ended() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -21,8 +21,8 @@ type locals struct {
 func (l locals) LocalEndpoints() []state.Endpoint                { return l.records }
 func (l locals) KnownNetwork(string) (_ drivers.Network, _ bool) { return }
 
-// Containers that another runtime has on the host are none of the Engine's, and are let
-// alone, though the Engine knows nothing of them.
+// Containers of another runtime on the host are left alone, although the Engine does not
+// know them.
 func TestContainersOfOtherRuntimesStay(t *testing.T) {
 	driver := fakedriver.New()
 	agent := locals{}

@@ -47,8 +47,8 @@ func parsePoolID(text string) (poolID, error) {
 	return poolID{owner: owner, pool: p.Masked()}, nil
 }
 
-// network finds the network of a pool id: by its owner, without one by its subnet. If
-// several tenants have such a subnet, the network whose id comes first is meant.
+// network returns the network of a pool id: by its owner, or without one by its subnet. If
+// several tenants have the subnet, it is the network whose id comes first.
 func (id poolID) network(t docknet.Topology) (state.Network, bool) {
 	for _, n := range t.Networks {
 		if id.owner == n.ID && id.owner != "" {

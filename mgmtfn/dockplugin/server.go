@@ -52,8 +52,8 @@ func NewServer(cfg Config) *Server {
 	return s
 }
 
-// Run listens on a unix socket and follows the Engine until ctx ends; then it lets calls
-// that run finish and removes the socket.
+// Run listens on a unix socket and follows the Engine until ctx ends; then it lets running
+// calls finish and removes the socket.
 func (s *Server) Run(ctx context.Context, socket string) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return Serve(gctx, socket, s) })
@@ -66,7 +66,7 @@ func (s *Server) Run(ctx context.Context, socket string) error {
 	return nil
 }
 
-// routes lists what is answered, by path.
+// routes lists the handlers, by path.
 func (s *Server) routes() map[string]handler {
 	network, ipam := "/"+cnm.NetworkDriver+".", "/"+cnm.IpamDriver+"."
 	nothing := func(context.Context, cnm.EndpointRequest) (cnm.Empty, error) { return cnm.Empty{}, nil }
@@ -89,7 +89,7 @@ func (s *Server) routes() map[string]handler {
 	}
 }
 
-// errUndecodable is a body that is not what the call wants.
+// errUndecodable is a body that cannot be decoded for the call.
 type errUndecodable struct{ error }
 
 // call decodes the body for a function.
@@ -139,8 +139,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// undeliverable is a reply that has to be undone if it cannot be delivered: an Engine that
-// has given up waiting does not know what it would have to give back.
+// undeliverable is a reply that must be undone if it cannot be delivered: an Engine that
+// has given up waiting does not know what to release.
 type undeliverable struct {
 	answer any
 	undo   func(context.Context) error

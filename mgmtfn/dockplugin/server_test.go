@@ -14,8 +14,7 @@ import (
 	"github.com/contiv/netplugin/utils/dockerd"
 )
 
-// TestAnswersAreExact compares what an Engine reads, byte for byte, where the answer does
-// not depend on anything.
+// TestAnswersAreExact compares the fixed replies byte for byte.
 func TestAnswersAreExact(t *testing.T) {
 	w := newWorld(t)
 	for path, want := range map[string]string{
@@ -85,7 +84,8 @@ func TestFailuresHaveBothMembers(t *testing.T) {
 	}
 }
 
-// TestSocket: it is there at once, whatever is missing, is root's alone, and goes.
+// TestSocket: it is created immediately, is accessible to root only, and is removed at the
+// end.
 func TestSocket(t *testing.T) {
 	w := newWorld(t)
 	w.stop()

@@ -16,8 +16,8 @@ type unrealised struct {
 
 func (u unrealised) Realised(context.Context, string) error { return u.err }
 
-// TestStartsBeforeTheSwitch: a container is started beside a switch that is slow or down,
-// for an Engine starts it once; not with a port that cannot be.
+// TestStartsBeforeTheSwitch: a container is started although the switch is slow or down,
+// because an Engine tries only once; but not with a port that cannot work.
 func TestStartsBeforeTheSwitch(t *testing.T) {
 	for _, tt := range []struct {
 		err   error

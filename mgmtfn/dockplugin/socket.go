@@ -9,8 +9,8 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/socket"
 )
 
-// Serve serves a unix socket until ctx ends, then lets calls that run finish and removes
-// the socket.
+// Serve serves a unix socket until ctx ends, then lets running calls finish and removes the
+// socket.
 func Serve(ctx context.Context, path string, handler http.Handler) error {
 	l, err := socket.Listen(path)
 	if err != nil {

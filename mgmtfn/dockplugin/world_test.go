@@ -30,12 +30,12 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// patience is for events that come for certain; it only bounds a test that has failed.
+// patience limits waits; it only matters to a test that fails.
 const patience = 60 * time.Second
 
-// world is a cluster of one host: a real netmaster and a real agent over a store in
-// memory, a driver that moves no packets, and an Engine that does what a real one asks of
-// its plugins.
+// world is a cluster of one host: a real netmaster and a real agent over a store in memory,
+// a driver that moves no packets, and an Engine that behaves like a real one towards
+// plugins.
 type world struct {
 	t      testing.TB
 	store  *memory.Store
@@ -92,7 +92,7 @@ func (w *world) background(f func(context.Context)) {
 	w.t.Cleanup(func() { cancel(); <-done })
 }
 
-// lead shows the agent a netmaster, or takes it away.
+// lead makes a netmaster visible to the agent, or hides it.
 func (w *world) lead(there bool) {
 	op := objdb.Delete(state.LeaderKey)
 	if there {
@@ -103,7 +103,7 @@ func (w *world) lead(there bool) {
 	}
 }
 
-// start runs a server as a started agent would.
+// start runs a server like a started agent.
 func (w *world) start(change ...func(*Config)) {
 	cfg := Config{
 		HostLabel: "host1", Driver: "netplugin", Scope: ScopeLocal, Store: w.store, Master: w.master, Agent: w.agent,
@@ -205,7 +205,7 @@ func post(s *Server, path string, req any) (int, []byte) {
 	return rec.Code, rec.Body.Bytes()
 }
 
-// engine is a Docker Engine that asks the plugin what an Engine 20.10 asks.
+// engine is a Docker Engine that makes the calls of an Engine 20.10.
 type engine struct {
 	*dockerdtest.Engine
 
@@ -238,7 +238,7 @@ func (e *engine) plugin() *Server {
 	return e.server
 }
 
-// down has the Engine refuse all requests, or serve again.
+// down makes the Engine refuse all requests, or serve again.
 func (e *engine) down(down bool) {
 	if down {
 		e.SetDown(errs.New(errs.Unavailable, "no Engine"))
@@ -392,5 +392,5 @@ func (e *engine) remove(name string) error {
 	return nil
 }
 
-// lose forgets a container without a word, as an Engine that was killed.
+// lose forgets a container without any call, as an Engine that was killed.
 func (e *engine) lose(name string) { e.Stop(name) }

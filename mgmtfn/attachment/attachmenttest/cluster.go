@@ -1,4 +1,4 @@
-// Package attachmenttest holds what an Attacher works with, for tests.
+// Package attachmenttest provides a cluster for tests of an Attacher.
 package attachmenttest
 
 import (
@@ -21,7 +21,7 @@ import (
 )
 
 // Cluster is netmaster, agent and driver in one: endpoints are kept in a map, ports are
-// real veth pairs whose names are unlike those of a real agent.
+// real veth pairs with names that a real agent does not use.
 type Cluster struct {
 	Net drivers.Network // the only network
 
@@ -33,10 +33,10 @@ type Cluster struct {
 	asked     int
 }
 
-// Call is what can be made to fail.
+// Call identifies a call that can be made to fail.
 type Call int
 
-// The calls; Ready stands for Realised and Serving as well.
+// The calls; Ready includes Realised and Serving.
 const (
 	Create Call = iota
 	Delete
@@ -45,7 +45,7 @@ const (
 	Ready
 )
 
-// Fail has a call end with err from now on, nil for none.
+// Fail makes a call return err from now on, nil for none.
 func (w *Cluster) Fail(c Call, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,7 +58,8 @@ func (w *Cluster) failure(c Call) error {
 	return w.failing[c]
 }
 
-// New makes a Cluster with one network, net1 of tenant default; its ports go with the test.
+// New creates a Cluster with one network, net1 of tenant default; its ports end with the
+// test.
 func New(t testing.TB) *Cluster {
 	w := &Cluster{
 		Net: drivers.Network{
@@ -204,14 +205,14 @@ func (w *Cluster) Attachments() []drivers.Attachment {
 
 func (w *Cluster) Realised(context.Context, string) error { return w.failure(Ready) }
 
-// Adopt takes a port in that nobody has asked for.
+// Adopt adds a port that nobody has requested.
 func (w *Cluster) Adopt(a drivers.Attachment) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ports[a.EndpointID] = a
 }
 
-// Counts says how many endpoints and ports there are.
+// Counts returns the numbers of endpoints and ports.
 func (w *Cluster) Counts() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

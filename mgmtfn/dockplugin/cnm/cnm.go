@@ -1,7 +1,7 @@
-// Package cnm is what the Docker Engine and a network plugin say to each other: JSON
-// over HTTP on a unix socket, one POST for each call. Member names are exact. It is the
-// remote driver protocol of Engines 20.10 to 28; what older and newer ones add or leave
-// out is ignored.
+// Package cnm is the protocol between the Docker Engine and a network plugin: JSON over
+// HTTP on a unix socket, one POST for each call. Member names are exact. It is the remote
+// driver protocol of Engines 20.10 to 28; members that older and newer ones add or omit are
+// ignored.
 package cnm
 
 import (
@@ -33,22 +33,21 @@ const (
 // Activation says what a plugin implements.
 type Activation struct{ Implements []string }
 
-// Error is the answer of a call that failed. The network driver's clients read one
-// member, those of the IPAM driver the other.
+// Error is the reply of a call that failed. The network driver's clients read one member,
+// those of the IPAM driver the other.
 type Error struct {
 	Err   string
 	Error string
 }
 
-// Empty is the answer of calls that return nothing, and the body of those that say
-// nothing.
+// Empty is the reply of calls that return nothing, and the body of those without arguments.
 type Empty struct{}
 
 // Capabilities is the answer to NetworkDriver.GetCapabilities.
 type Capabilities struct {
 	Scope             string // ScopeLocal or ScopeGlobal: where the Engine keeps the network
 	ConnectivityScope string // how far containers reach
-	// GwAllocChecker says that GwAllocCheck is answered (Engine 28 and later).
+	// GwAllocChecker says that GwAllocCheck is supported (Engine 28 and later).
 	GwAllocChecker bool
 }
 
@@ -64,11 +63,11 @@ type IPAMData struct {
 const (
 	// OptionGeneric holds what the user gave with docker network create -o.
 	OptionGeneric = "com.docker.network.generic"
-	// OptionInternal is true for a network without a way out.
+	// OptionInternal is true for a network without access to the outside.
 	OptionInternal = "com.docker.network.internal"
 	// OptionEnableIPv4 is false for a network without IPv4 (Engine 28 and later).
 	OptionEnableIPv4 = "com.docker.network.enable_ipv4"
-	// OptionMAC is the MAC address an endpoint is to have.
+	// OptionMAC is the requested MAC address of an endpoint.
 	OptionMAC = "com.docker.network.endpoint.macaddress"
 )
 
@@ -88,14 +87,14 @@ type AllocateNetworkRequest struct {
 	IPv6Data  []IPAMData
 }
 
-// AllocateNetworkResponse says which options nodes are to be told.
+// AllocateNetworkResponse lists the options to pass to the nodes.
 type AllocateNetworkResponse struct{ Options map[string]string }
 
 // NetworkRequest names a network: DeleteNetwork, FreeNetwork.
 type NetworkRequest struct{ NetworkID string }
 
 // EndpointInterface is the container's interface. The plugin must not return what the
-// Engine has given.
+// Engine has set.
 type EndpointInterface struct {
 	Address     string `json:",omitempty"` // CIDR
 	AddressIPv6 string `json:",omitempty"` // CIDR
@@ -110,7 +109,7 @@ type CreateEndpointRequest struct {
 	Options    map[string]any
 }
 
-// CreateEndpointResponse says what the plugin has chosen.
+// CreateEndpointResponse contains what the plugin has chosen.
 type CreateEndpointResponse struct{ Interface *EndpointInterface }
 
 // EndpointRequest names an endpoint: DeleteEndpoint, EndpointOperInfo, Leave,
@@ -123,7 +122,7 @@ type EndpointRequest struct {
 // EndpointInfo is the answer to EndpointOperInfo.
 type EndpointInfo struct{ Value map[string]any }
 
-// JoinRequest says that a container takes an endpoint.
+// JoinRequest connects a container to an endpoint.
 type JoinRequest struct {
 	NetworkID  string
 	EndpointID string
@@ -131,8 +130,8 @@ type JoinRequest struct {
 	Options    map[string]any
 }
 
-// InterfaceName says which interface of the host the Engine is to move, and what it is
-// to be called inside: DstPrefix and a number.
+// InterfaceName is the host's interface that the Engine moves into the container, and its
+// new name: DstPrefix and a number.
 type InterfaceName struct {
 	SrcName   string
 	DstPrefix string
@@ -145,7 +144,7 @@ type StaticRoute struct {
 	NextHop     string `json:",omitempty"`
 }
 
-// JoinResponse says how the container is to be connected.
+// JoinResponse says how the container is connected.
 type JoinResponse struct {
 	InterfaceName InterfaceName
 	Gateway       string
@@ -156,16 +155,16 @@ type JoinResponse struct {
 	DisableGatewayService bool
 }
 
-// GwAllocCheckRequest asks whether a network to be made needs gateways of the IPAM driver.
+// GwAllocCheckRequest asks whether a new network needs gateways of the IPAM driver.
 type GwAllocCheckRequest struct{ Options map[string]any }
 
-// GwAllocCheckResponse says for which family none is to be requested.
+// GwAllocCheckResponse says for which families none is requested.
 type GwAllocCheckResponse struct{ SkipIPv4, SkipIPv6 bool }
 
-// AddressSpace is a name that Engines want and that means nothing here.
+// AddressSpace is a name that Engines require and that has no meaning here.
 const AddressSpace = "contiv"
 
-// Fixed returns the answer to a call that is answered alike whatever there is.
+// Fixed returns the reply to a call that always has the same one.
 func Fixed(path string, c Capabilities) (answer any, ok bool) {
 	switch path {
 	case PathActivate:
@@ -184,9 +183,9 @@ func Fixed(path string, c Capabilities) (answer any, ok bool) {
 	return nil, false
 }
 
-// Answer writes an answer.
+// Answer writes a reply.
 func Answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", ContentType)
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // an Engine that has gone is nobody's error
+	_ = json.NewEncoder(w).Encode(v) // it does not matter if the Engine has gone
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// debt is a removal that was answered in the agent's place.
+// debt is a removal that was answered on the agent's behalf.
 type debt struct {
 	path string
 	body []byte
 }
 
-// maxOwed bounds how many are kept; the agent finds by itself what is left beyond.
+// maxOwed limits how many are kept; the agent finds the rest by itself.
 const maxOwed = 10_000
 
-// errGivenUp is unreachable: nobody is there to be called.
+// errGivenUp is unreachable: there is nobody to call.
 var errGivenUp = errUnreachable{errors.New("the agent has been unreachable for too long")}
 
-// believed returns nil when the agent may be called. One that is back is waited for while
-// it is told what it is owed.
+// believed returns nil when the agent may be called. It waits while an agent that is back
+// is sent the removals.
 func (r *Relay) believed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Limit)
 	defer cancel()
@@ -38,7 +38,7 @@ func (r *Relay) believed(ctx context.Context) error {
 		case back == nil && (hangs || !r.listens(ctx)):
 			return errGivenUp
 		}
-		tick := time.NewTimer(again) // Run sees it, too, in a moment
+		tick := time.NewTimer(again) // Run will notice, too
 		select {
 		case <-back:
 		case <-tick.C:
@@ -50,7 +50,7 @@ func (r *Relay) believed(ctx context.Context) error {
 	}
 }
 
-// listens reports whether somebody is at the agent's socket.
+// listens reports whether somebody listens on the agent's socket.
 func (r *Relay) listens(ctx context.Context) bool {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", r.cfg.Agent)
@@ -61,15 +61,15 @@ func (r *Relay) listens(ctx context.Context) bool {
 	return true
 }
 
-// there notes that the agent has answered.
+// there records that the agent has answered.
 func (r *Relay) there() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.missed, r.gone = time.Time{}, false
 }
 
-// giveUp notes that the agent has been unreachable for too long, or hangs: it has not answered
-// a call.
+// giveUp records that the agent has been unreachable for too long, or hangs: it has not
+// answered a call.
 func (r *Relay) giveUp(hangs bool) {
 	r.mu.Lock()
 	r.gone, r.hangs = true, hangs
@@ -77,7 +77,7 @@ func (r *Relay) giveUp(hangs bool) {
 	r.wake()
 }
 
-// wake has Run see to the agent.
+// wake has Run check the agent.
 func (r *Relay) wake() {
 	select {
 	case r.lost <- struct{}{}:
@@ -85,7 +85,8 @@ func (r *Relay) wake() {
 	}
 }
 
-// unreachableFor notes that the agent is unreachable, and returns for how long it has been.
+// unreachableFor records that the agent is unreachable, and returns for how long it has
+// been.
 func (r *Relay) unreachableFor() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,7 +96,7 @@ func (r *Relay) unreachableFor() time.Duration {
 	return time.Since(r.missed)
 }
 
-// owe keeps a removal for the agent. Some mean nothing to it.
+// owe keeps a removal for the agent, unless it means nothing to it.
 func (r *Relay) owe(path string, body []byte) {
 	switch path {
 	case "/" + cnm.NetworkDriver + ".Leave", "/" + cnm.NetworkDriver + ".RevokeExternalConnectivity", "/" + cnm.IpamDriver + ".ReleasePool":
@@ -110,8 +111,8 @@ func (r *Relay) owe(path string, body []byte) {
 	r.wake()
 }
 
-// Run waits for agents that were given up, tells them what they are owed, and has them
-// called again, until ctx ends.
+// Run waits for agents that were given up, sends them the removals, and has them called
+// again, until ctx ends.
 func (r *Relay) Run(ctx context.Context) error {
 	for {
 		select {
@@ -125,7 +126,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 }
 
-// await waits until the agent is there and has been told everything.
+// await waits until the agent is back and has been sent everything.
 func (r *Relay) await(ctx context.Context) error {
 	tick := time.NewTicker(again)
 	defer tick.Stop()
@@ -145,7 +146,7 @@ func (r *Relay) await(ctx context.Context) error {
 	}
 }
 
-// pay tells an agent that is back what it is owed, and reports whether it has heard all.
+// pay sends the removals to an agent that is back, and reports whether it got all.
 func (r *Relay) pay(ctx context.Context) bool {
 	back := make(chan struct{})
 	r.mu.Lock()
@@ -169,7 +170,7 @@ func (r *Relay) pay(ctx context.Context) bool {
 			r.mu.Unlock()
 			return false
 		}
-		r.owed = r.owed[1:] // whatever it answers, it has heard
+		r.owed = r.owed[1:] // delivered, whatever the answer
 		r.mu.Unlock()
 	}
 }

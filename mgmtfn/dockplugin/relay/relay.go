@@ -1,9 +1,9 @@
-// Package relay stands between a Docker Engine and the agent. An Engine that does not
-// find its plugin looks for it again and again, fifteen seconds for each network and
-// each container, one after the other, and does not serve meanwhile. The Relay is always
-// there. It passes calls on to the agent, waits a little for an agent that is unreachable, and
-// then gives it up and answers itself: what removes something succeeds, and is passed on
-// to the agent when it is back; what makes something fails at once and says why.
+// Package relay stands between a Docker Engine and the agent. An Engine that does not find
+// its plugin retries for fifteen seconds for each network and container, one after the
+// other, and does not serve meanwhile. The Relay is always there. It passes calls to the
+// agent, waits for a short time if the agent is unreachable, and then answers itself:
+// removals succeed, and are sent to the agent when it is back; everything else fails
+// immediately with a reason.
 package relay
 
 import (
@@ -27,44 +27,44 @@ import (
 // DefaultSocket is where the agent serves a Relay.
 const DefaultSocket = "/run/contiv/docker-plugin.sock"
 
-// DefaultPatience is how long an agent may be unreachable before the Relay answers for it: long
-// enough for one that restarts, short enough for an Engine to be up within 15 s.
+// DefaultPatience is how long an agent may be unreachable before the Relay answers for it:
+// long enough for a restart, short enough for an Engine to be up within 15 s.
 const DefaultPatience = 8 * time.Second
 
-// DefaultLimit is how long the agent may take for a call: longer than it gives itself.
+// DefaultLimit is the agent's time for a call: longer than its own limit.
 const DefaultLimit = 11 * time.Second
 
 // again is how often an agent that is unreachable is called.
 const again = 50 * time.Millisecond
 
-// maxBody bounds a request and an answer, in bytes.
+// maxBody limits a request and a reply, in bytes.
 const maxBody = 1 << 20
 
-// Config says what a Relay works with.
+// Config configures a Relay.
 type Config struct {
 	// Agent is the path of the agent's socket.
 	Agent string
-	// Capabilities of the network driver, as the agent would answer.
+	// Capabilities of the network driver, equal to the agent's.
 	Capabilities cnm.Capabilities
-	// Patience bounds how long an agent is waited for; 0 means DefaultPatience.
+	// Patience is how long to wait for an agent; 0 means DefaultPatience.
 	Patience time.Duration
-	// Limit bounds one call of an agent that is there; 0 means DefaultLimit.
+	// Limit limits one call of a reachable agent; 0 means DefaultLimit.
 	Limit time.Duration
 	Log   logrus.FieldLogger
 }
 
 // Relay is an http.Handler. Create it with New, and Run it: otherwise an agent that was
-// given up is never believed again.
+// given up is never called again.
 type Relay struct {
 	cfg    Config
 	client *http.Client
-	lost   chan struct{} // tells Run that the agent is given up, or owed something
+	lost   chan struct{} // tells Run that the agent was given up, or has removals to get
 
 	mu     sync.Mutex
-	missed time.Time     // since when the agent is unreachable; zero while it is there
-	gone   bool          // it is given up
-	hangs  bool          // it was given up for it did not answer
-	back   chan struct{} // not nil while it is told what it is owed; closed afterwards
+	missed time.Time     // since when the agent is unreachable; zero while it is reachable
+	gone   bool          // given up
+	hangs  bool          // given up because it did not answer
+	back   chan struct{} // not nil while removals are sent; closed afterwards
 	owed   []debt        // oldest first
 }
 
@@ -85,8 +85,8 @@ func New(cfg Config) *Relay {
 	}}}
 }
 
-// errUnreachable says that the agent has not got the call, or has ended before it answered:
-// calls are safe to repeat.
+// errUnreachable says that the agent has not received the call, or has ended before it
+// answered: calls are safe to repeat.
 type errUnreachable struct{ error }
 
 // ServeHTTP answers one call of the Engine.
@@ -105,7 +105,7 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case err == nil:
 		w.Header().Set("Content-Type", cnm.ContentType)
 		w.WriteHeader(status)
-		_, _ = w.Write(answer) // an Engine that has gone is nobody's error
+		_, _ = w.Write(answer) // it does not matter if the Engine has gone
 	case removes(req.URL.Path):
 		r.owe(req.URL.Path, body)
 		reply(w, http.StatusOK, cnm.Empty{})
@@ -115,8 +115,8 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// pass calls the agent. While it is unreachable the call is repeated, until it has been unreachable for
-// as long as the Relay is patient.
+// pass calls the agent. While it is unreachable the call is repeated until Patience is
+// over.
 func (r *Relay) pass(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
 	tick := time.NewTicker(again)
 	defer tick.Stop()
@@ -170,7 +170,7 @@ func (r *Relay) once(ctx context.Context, method, path string, body []byte) (int
 	return 0, nil, errUnreachable{fmt.Errorf("call the agent: %w", err)}
 }
 
-// removes lists the calls after which there is less than before.
+// removes reports whether a call removes something.
 func removes(path string) bool {
 	_, name, _ := strings.Cut(path, ".")
 	switch name {

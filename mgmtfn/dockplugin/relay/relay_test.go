@@ -28,7 +28,7 @@ func call(r http.Handler, path, body string) (int, string) {
 	return rec.Code, strings.TrimSpace(rec.Body.String())
 }
 
-// agentAt serves a socket as an agent: it answers with what it is sent.
+// agentAt serves a socket as an agent that echoes.
 func agentAt(t *testing.T, socket string) (stop func()) {
 	t.Helper()
 	l, err := listenUnix(t, socket)
@@ -57,8 +57,8 @@ func TestPassesOn(t *testing.T) {
 	}
 }
 
-// TestAnswersForAnAgentThatIsAway: what removes succeeds, what makes fails, what is fixed
-// needs no agent. It is waited for once, not for every call.
+// TestAnswersForAnAgentThatIsAway: removals succeed, creations fail, fixed replies need no
+// agent. The relay waits once, not for every call.
 func TestAnswersForAnAgentThatIsAway(t *testing.T) {
 	r := New(Config{Agent: filepath.Join(t.TempDir(), "none.sock"), Patience: time.Millisecond, Log: discard(), Capabilities: cnm.Capabilities{Scope: "local"}})
 	for path, want := range map[string]int{
@@ -75,7 +75,7 @@ func TestAnswersForAnAgentThatIsAway(t *testing.T) {
 	}
 }
 
-// TestWaitsForAnAgentThatComes: a call that comes before the agent is answered by it.
+// TestWaitsForAnAgentThatComes: a call made before the agent starts is answered by it.
 func TestWaitsForAnAgentThatComes(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "agent.sock")
 	r := New(Config{Agent: socket, Patience: time.Hour, Log: discard()})
@@ -84,7 +84,7 @@ func TestWaitsForAnAgentThatComes(t *testing.T) {
 		_, body := call(r, "/NetworkDriver.CreateEndpoint", `{}`)
 		answered <- body
 	}()
-	for r.unreachableSince().IsZero() { // until the call has found nobody
+	for r.unreachableSince().IsZero() { // until the call has reached nobody
 		time.Sleep(time.Millisecond)
 	}
 	defer agentAt(t, socket)()
@@ -96,7 +96,7 @@ func TestWaitsForAnAgentThatComes(t *testing.T) {
 	}
 }
 
-// TestCallerMayGiveUp: an Engine that hangs up is not waited for.
+// TestCallerMayGiveUp: the relay does not wait for an Engine that disconnects.
 func TestCallerMayGiveUp(t *testing.T) {
 	r := New(Config{Agent: filepath.Join(t.TempDir(), "none.sock"), Patience: time.Hour, Log: discard()})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -109,7 +109,8 @@ func TestCallerMayGiveUp(t *testing.T) {
 	<-done
 }
 
-// TestAnswersForAnAgentThatHangs: one that takes calls and does not answer is given up.
+// TestAnswersForAnAgentThatHangs: an agent that accepts calls and does not answer is given
+// up.
 func TestAnswersForAnAgentThatHangs(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "agent.sock")
 	l, err := listenUnix(t, socket) // takes connections, reads nothing
@@ -125,8 +126,8 @@ func TestAnswersForAnAgentThatHangs(t *testing.T) {
 	l.Close()
 }
 
-// TestTellsWhatIsOwed: an agent that was given up is called again when it is there, after
-// it has been told what was removed meanwhile, in that order.
+// TestTellsWhatIsOwed: an agent that was given up is called again when it is back, after it
+// was sent the removals in order.
 func TestTellsWhatIsOwed(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "agent.sock")
 	r := New(Config{Agent: socket, Patience: time.Millisecond, Log: discard()})
@@ -170,8 +171,8 @@ func TestTellsWhatIsOwed(t *testing.T) {
 	}
 }
 
-// TestRepeatsACallThatBroke: an agent that ends in the middle of a call gets it again when
-// it is back.
+// TestRepeatsACallThatBroke: an agent that ends during a call gets it again when it is
+// back.
 func TestRepeatsACallThatBroke(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "agent.sock")
 	l, err := listenUnix(t, socket)
@@ -199,8 +200,8 @@ func TestRepeatsACallThatBroke(t *testing.T) {
 	}
 }
 
-// TestCallersThatLeaveGiveNobodyUp: an agent that was unreachable while callers had no patience is
-// believed when it is back, without anybody having waited for it.
+// TestCallersThatLeaveGiveNobodyUp: an agent that was unreachable while callers gave up
+// early is called again when it is back, without anybody having waited for it.
 func TestCallersThatLeaveGiveNobodyUp(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "agent.sock")
 	r := New(Config{Agent: socket, Patience: time.Hour, Log: discard()})
