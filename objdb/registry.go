@@ -41,7 +41,8 @@ func (i ServiceInfo) Endpoint() string { return net.JoinHostPort(i.HostAddr, str
 
 func serviceRoot(name string) string { return "/contiv.io/service/" + name + "/" }
 
-func (i ServiceInfo) key() string { return serviceRoot(i.ServiceName) + i.Endpoint() }
+// Key is where the registry has the instance.
+func (i ServiceInfo) Key() string { return serviceRoot(i.ServiceName) + i.Endpoint() }
 
 // Registration keeps one instance in the registry, whatever happens to its lease.
 type Registration struct {
@@ -94,7 +95,7 @@ func (r *Registration) Err() error {
 func (r *Registration) Close(ctx context.Context) error {
 	r.stop()
 	r.mu.Lock()
-	key := r.info.key()
+	key := r.info.Key()
 	r.mu.Unlock()
 	select {
 	case <-r.done:
@@ -146,7 +147,7 @@ func (r *Registration) hold(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := r.store.Commit(ctx, Txn{Then: []Op{PutLeased(info.key(), value, lease.ID())}}); err != nil {
+		if _, err := r.store.Commit(ctx, Txn{Then: []Op{PutLeased(info.Key(), value, lease.ID())}}); err != nil {
 			return err
 		}
 		r.mu.Lock()

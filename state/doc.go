@@ -10,11 +10,11 @@
 //	/contiv.io/state/bgp/<host label>           Bgp
 //	/contiv.io/state/serviceLB/<svc>:<tenant>   ServiceLB
 //	/contiv.io/state/provider/<svc>:<tenant>    ProviderList
-//	/contiv.io/state/hosts/<host label>         Host, written by the agent of that host
+//	/contiv.io/state/hosts/<host label>         Host, as the agent of that host says
 //	/contiv.io/state/ipam/<net>.<tenant>/<addr> AddressClaim; netmaster only
 //	/contiv.io/state/tags/<pool>/<tag>          TagClaim; netmaster only
-//	/contiv.io/oper/eps/<endpoint id>           OperEndpoint, written by agents
-//	/contiv.io/oper/ovs-driver/<host label>     OperDriver, written by agents
+//	/contiv.io/oper/eps/<endpoint id>           OperEndpoint, as agents say
+//	/contiv.io/oper/ovs-driver/<host label>     OperDriver, of earlier agents
 //
 // What can be counted from other records (endpoints of a network, addresses in use)
 // is not stored: it is counted.

@@ -69,7 +69,7 @@ func (d *daemon) wire() error {
 	}
 	d.agent = agent.New(agent.Config{
 		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode, MTU: ovsd.TunnelMTU(o.vtepIP),
-		Store: d.store, Driver: d.driver, Log: d.log.WithField("part", "agent"),
+		Store: d.store, Master: d.master, Driver: d.driver, Log: d.log.WithField("part", "agent"),
 		OnBatch:   d.onBatch,
 		Addresses: localAddresses,
 	})

@@ -91,7 +91,7 @@ func (d *daemon) runCluster(ctx context.Context, g *errgroup.Group, checks map[s
 	g.Go(func() error {
 		return ended(ctx, infra.Keep(ctx, d.o.host, d.agent, d.master, d.log.WithField("part", "infra")))
 	})
-	g.Go(func() error { return ended(ctx, cluster.Register(ctx, d.store, me, d.log)) })
+	g.Go(func() error { return ended(ctx, cluster.Register(ctx, d.master, me, d.log)) })
 	g.Go(func() error { return ended(ctx, reporter.Run(ctx)) })
 	for _, port := range []uint16{clusterapi.AgentVXLANPort, clusterapi.AgentVLANPort} {
 		address := netip.AddrPortFrom(d.o.ctrlIP, port).String()

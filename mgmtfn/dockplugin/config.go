@@ -38,6 +38,7 @@ type Master interface {
 	UpdateEndpoint(context.Context, masterapi.UpdateEndpointRequest) error
 	CreateNetwork(context.Context, contivmodel.Network) error
 	DeleteNetwork(ctx context.Context, key string) error
+	PutHostRecords(ctx context.Context, host string, r masterapi.HostRecords) error
 }
 
 // Agent is what is needed from the agent.
@@ -75,7 +76,7 @@ type Config struct {
 	Scope string
 	// Swarm is set if the Engine is part of a swarm and its users create the networks.
 	Swarm  bool
-	Store  objdb.Store
+	Store  objdb.Store // read only
 	Master Master
 	Agent  Agent
 	Ports  Ports

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/retry"
@@ -249,6 +251,9 @@ func (d *directory) load(ctx context.Context) error {
 	return nil
 }
 
+// recordsAtOnce is how many records go with one request.
+const recordsAtOnce = 64
+
 // write brings the store to what is known.
 func (d *directory) write(ctx context.Context) error {
 	want := map[string]docknet.Record{}
@@ -259,31 +264,34 @@ func (d *directory) write(ctx context.Context) error {
 	engine := d.engine
 	d.mu.Unlock()
 	if noEngine := engine == engineDown; engine != engineUnknown && noEngine != d.notedNoEngine {
-		op := objdb.Delete(d.prefix() + docknet.NoEngine)
-		if noEngine {
-			op = objdb.Put(d.prefix()+docknet.NoEngine, []byte("{}"))
-		}
-		if _, err := d.cfg.Store.Commit(ctx, objdb.Txn{Then: []objdb.Op{op}}); err != nil {
+		if err := d.put(ctx, masterapi.HostRecords{NoEngine: &noEngine}); err != nil {
 			return fmt.Errorf("write to the store whether a Docker Engine runs: %w", err)
 		}
 		d.notedNoEngine = noEngine
 	}
 	d.records.ReplaceDesired(want)
-	for c := range d.records.Pending() {
-		op := objdb.Delete(d.prefix() + c.Key)
-		if c.Op != delta.Remove {
-			value, err := json.Marshal(c.Want)
-			if err != nil {
-				return err
+	for part := range slices.Chunk(slices.Collect(d.records.Pending()), recordsAtOnce) {
+		put := map[string]*docknet.Record{}
+		for _, c := range part {
+			put[c.Key] = nil
+			if c.Op != delta.Remove {
+				put[c.Key] = &c.Want
 			}
-			op = objdb.Put(d.prefix()+c.Key, value)
 		}
-		if _, err := d.cfg.Store.Commit(ctx, objdb.Txn{Then: []objdb.Op{op}}); err != nil {
-			return fmt.Errorf("write docker network %.12s to the store: %w", c.Key, err)
+		if err := d.put(ctx, masterapi.HostRecords{DockerNetworks: put}); err != nil {
+			return fmt.Errorf("write %d docker networks to the store: %w", len(part), err)
 		}
-		d.records.Applied(c)
+		for _, c := range part {
+			d.records.Applied(c)
+		}
 	}
 	return nil
+}
+
+func (d *directory) put(ctx context.Context, r masterapi.HostRecords) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return d.cfg.Master.PutHostRecords(ctx, d.cfg.HostLabel, r)
 }
 
 // followShared follows the records of the docker networks that all Engines share.

@@ -78,3 +78,5 @@ func ended() (context.Context, context.CancelFunc) {
 	cancel()
 	return ctx, cancel
 }
+
+func (noMaster) PutHostRecords(context.Context, string, masterapi.HostRecords) error { return errAlone }

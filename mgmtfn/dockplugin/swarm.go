@@ -9,9 +9,9 @@ import (
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
-	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
+	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/netspec"
@@ -43,11 +43,8 @@ func (s *Server) allocateNetwork(ctx context.Context, req cnm.AllocateNetworkReq
 			return cnm.AllocateNetworkResponse{}, err
 		}
 	}
-	value, err := json.Marshal(docknet.NewRecord(ref, dockerd.Network{ID: req.NetworkID, IPv6: len(req.IPv6Data) > 0}))
-	if err != nil {
-		return cnm.AllocateNetworkResponse{}, err
-	}
-	if err := s.commit(ctx, objdb.Put(docknet.Root+docknet.Key(ref), value)); err != nil {
+	rec := docknet.NewRecord(ref, dockerd.Network{ID: req.NetworkID, IPv6: len(req.IPv6Data) > 0})
+	if err := s.put(ctx, masterapi.HostRecords{Swarm: []docknet.Record{rec}}); err != nil {
 		return cnm.AllocateNetworkResponse{}, fmt.Errorf("write docker network %.12s to the store: %w", req.NetworkID, err)
 	}
 	return echo, nil
@@ -95,9 +92,9 @@ func host(text string) string {
 	return p.Addr().String()
 }
 
-func (s *Server) commit(ctx context.Context, op objdb.Op) error {
-	_, err := s.cfg.Store.Commit(ctx, objdb.Txn{Then: []objdb.Op{op}})
-	return err
+// put has netmaster write records.
+func (s *Server) put(ctx context.Context, r masterapi.HostRecords) error {
+	return s.cfg.Master.PutHostRecords(ctx, s.cfg.HostLabel, r)
 }
 
 // swarmID is what the ids of a swarm's objects look like: 25 digits to the base 36.

@@ -2,12 +2,10 @@ package dockplugin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/contiv/netplugin/mgmtfn/dockplugin/cnm"
-	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/docknet"
 	"github.com/contiv/netplugin/state/masterapi"
@@ -26,11 +24,7 @@ func (s *Server) freeNetwork(ctx context.Context, req cnm.NetworkRequest) (cnm.E
 		return cnm.Empty{}, nil
 	}
 	r.Freed = true
-	value, err := json.Marshal(r)
-	if err != nil {
-		return cnm.Empty{}, err
-	}
-	if err := s.commit(ctx, objdb.Put(docknet.Root+r.ID, value)); err != nil {
+	if err := s.put(ctx, masterapi.HostRecords{Swarm: []docknet.Record{r}}); err != nil {
 		return cnm.Empty{}, fmt.Errorf("write to the store that docker network %.12s is gone: %w", req.NetworkID, err)
 	}
 	if err := s.finishFree(ctx, r); err != nil {
@@ -62,13 +56,7 @@ func (s *Server) finishFree(ctx context.Context, r docknet.Record) error {
 			return err
 		}
 	}
-	value, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	key := docknet.Root + r.ID
-	_, err = s.cfg.Store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{objdb.HasValue(key, value)}, Then: []objdb.Op{objdb.Delete(key)}})
-	if err != nil && !errs.Is(err, errs.Conflict) { // in conflict there is another docker network for it
+	if err := s.put(ctx, masterapi.HostRecords{SwarmGone: []docknet.Record{r}}); err != nil {
 		return fmt.Errorf("delete docker network %.12s from the store: %w", r.DocknetUUID, err)
 	}
 	return nil

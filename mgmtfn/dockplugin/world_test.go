@@ -75,7 +75,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	w.master = cluster.NewMaster(nil)
 	w.agent = agent.New(agent.Config{
 		HostLabel: "host1", VTEP: netip.MustParseAddr("192.168.60.10"), CtrlIP: netip.MustParseAddr("192.168.2.10"),
-		FwdMode: "routing", Store: w.store, Driver: w.driver, Log: log,
+		FwdMode: "routing", Store: w.store, Master: w.master, Driver: w.driver, Log: log,
 	})
 	w.background(func(ctx context.Context) { _ = w.agent.Run(ctx) })
 	w.background(func(ctx context.Context) { _ = w.master.Follow(ctx, w.leader) })

@@ -29,6 +29,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/state/identity"
+	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -44,6 +45,7 @@ type Config struct {
 	Log     logrus.FieldLogger
 	Members *cluster.Members // what this netmaster knows of the agents
 	Hosts   Hosts            // the hosts, and the orphans of those that are down
+	Records http.Handler     // what agents have to say of their hosts; nil: nothing
 	Timeout time.Duration    // how long a request waits for the store; 0 means 10 s
 }
 
@@ -75,6 +77,11 @@ func New(cfg Config, e *intent.Engine) *Handler {
 	}
 	h.endpoints(e)
 	h.plugin(e)
+	if cfg.Records != nil {
+		for _, what := range []string{masterapi.HostRecord, masterapi.HostPresence} {
+			h.router.Methods(http.MethodPut, http.MethodDelete).Path(masterapi.PathHosts + "{label}/" + what).Handler(cfg.Records)
+		}
+	}
 	h.document()
 	h.docs()
 	h.services(e)

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/api"
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/docknet"
+	"github.com/contiv/netplugin/netmaster/hostapi"
 	"github.com/contiv/netplugin/netmaster/hostgc"
 	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/netmaster/reconcile"
@@ -60,6 +62,7 @@ func NewLeader(cfg LeaderConfig) NewController {
 		}
 		hosts := agents.New(store, cfg.AgentPort, cfg.AgentDial)
 		var down *hostgc.Collector
+		records := hostapi.New(hostapi.Config{Log: cfg.Log, Store: store, Fence: lead.Fence(), Swarm: cfg.ClusterMode == "swarm-mode"})
 		engine, err := intent.New(ctx, intent.Config{
 			Log: cfg.Log, ClusterMode: cfg.ClusterMode, FwdMode: cfg.FwdMode, Infra: cfg.Infra, AgentPort: cfg.AgentPort, AgentDial: cfg.AgentDial,
 			Loops: func(e *intent.Engine) []reconcile.Loop {
@@ -70,10 +73,11 @@ func NewLeader(cfg LeaderConfig) NewController {
 				down = hostgc.New(hostgc.Config{
 					Log: cfg.Log, Store: store, Fence: lead.Fence(), Members: cfg.Members, Grace: cfg.Grace, Nodes: cfg.Nodes,
 				}, e)
+				loops := []reconcile.Loop{fabric, down, records}
 				if n := cfg.dockerNetworks(e, store, lead.Fence()); n != nil {
-					return []reconcile.Loop{docknet.Loop{Networks: n, Source: e}, fabric, down}
+					return slices.Insert(loops, 0, reconcile.Loop(docknet.Loop{Networks: n, Source: e}))
 				}
-				return []reconcile.Loop{fabric, down}
+				return loops
 			},
 		}, store, lead)
 		if err != nil {
@@ -84,7 +88,7 @@ func NewLeader(cfg LeaderConfig) NewController {
 				cfg.Log.WithError(err).Error("cannot create the default network; containers that name no network cannot be attached")
 			}
 		}
-		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
+		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Records: records, Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/signal"
 )
@@ -28,9 +29,10 @@ type Config struct {
 	HostLabel string
 	VTEP      netip.Addr
 	CtrlIP    netip.Addr
-	MTU       int    // bytes that fit through this host's tunnels; 0: unknown
-	FwdMode   string // what the agent was started with; must agree with the global settings
-	Store     objdb.Store
+	MTU       int         // bytes that fit through this host's tunnels; 0: unknown
+	FwdMode   string      // what the agent was started with; must agree with the global settings
+	Store     objdb.Store // read only
+	Master    Master
 	Driver    Driver
 	// Addresses, if set, lists the addresses of this host.
 	Addresses func() []netip.Addr
@@ -38,6 +40,12 @@ type Config struct {
 	// of it. It must not call the agent.
 	OnBatch func(objdb.Batch)
 	Log     logrus.FieldLogger
+}
+
+// Master writes what this host has in the store; see cluster.Master. It waits for a
+// leader until ctx ends, and asking again is no harm.
+type Master interface {
+	PutHostRecords(ctx context.Context, host string, r masterapi.HostRecords) error
 }
 
 // Driver is what the agent needs of one.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/fakedriver"
+	"github.com/contiv/netplugin/netmaster/hostapi/hostapitest"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
@@ -47,7 +48,7 @@ func start(t *testing.T, store objdb.Store) (*Agent, *fakedriver.Driver, <-chan 
 	d := fakedriver.New()
 	a := New(Config{
 		HostLabel: "host1", VTEP: netip.MustParseAddr("192.168.60.10"), CtrlIP: netip.MustParseAddr("192.168.2.10"),
-		FwdMode: "routing", Store: store, Driver: d, Log: log,
+		FwdMode: "routing", Store: store, Master: hostapitest.Master{Store: store}, Driver: d, Log: log,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

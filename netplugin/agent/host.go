@@ -3,14 +3,13 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/retry"
 )
@@ -48,18 +47,17 @@ func (a *Agent) hostRecord() state.Host {
 	return rec
 }
 
+// askWithin bounds one request to netmaster: then the log says what it is that does not work.
+const askWithin = 10 * time.Second
+
 // publishHost keeps this host's record current. The record stays when the
 // agent goes: the host's containers remain reachable.
 func (a *Agent) publishHost(ctx context.Context) error {
-	key := state.HostRoot + a.cfg.HostLabel
 	again := retry.New(time.Second, 5*time.Second)
 	for {
-		value, err := json.Marshal(a.hostRecord())
-		if err != nil {
-			return err
-		}
 		var due <-chan time.Time
-		if err := putIfDifferent(ctx, a.cfg.Store, key, value); err != nil && ctx.Err() == nil {
+		rec := a.hostRecord()
+		if err := a.putHost(ctx, rec); err != nil && ctx.Err() == nil {
 			a.cfg.Log.WithError(err).Warn("cannot publish this host; retrying")
 			due = time.After(again.Next())
 		} else {
@@ -74,6 +72,24 @@ func (a *Agent) publishHost(ctx context.Context) error {
 	}
 }
 
+// putHost has the record written unless it is stored just so.
+func (a *Agent) putHost(ctx context.Context, rec state.Host) error {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	want, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	kv, err := a.cfg.Store.Get(ctx, state.HostRoot+a.cfg.HostLabel)
+	if err == nil && string(kv.Value) == string(want) {
+		return nil
+	}
+	if err != nil && !errs.Is(err, errs.NotFound) {
+		return err
+	}
+	return a.cfg.Master.PutHostRecords(ctx, a.cfg.HostLabel, masterapi.HostRecords{Host: &rec})
+}
+
 // compareMTU warns of a host through whose tunnels other packets fit than through ours:
 // large ones get lost on the way, and nobody says so.
 func (a *Agent) compareMTU(rec state.Host) {
@@ -81,18 +97,4 @@ func (a *Agent) compareMTU(rec state.Host) {
 		a.cfg.Log.WithFields(logrus.Fields{"host": rec.ID, "mtu": rec.MTU, "own": a.cfg.MTU}).
 			Warn("another host's tunnels have another MTU; make those of the underlay equal")
 	}
-}
-
-func putIfDifferent(ctx context.Context, store objdb.Store, key string, value []byte) error {
-	kv, err := store.Get(ctx, key)
-	if err == nil && string(kv.Value) == string(value) {
-		return nil
-	}
-	if err != nil && !errs.Is(err, errs.NotFound) {
-		return err
-	}
-	if _, err := store.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put(key, value)}}); err != nil {
-		return fmt.Errorf("write %s: %w", key, err)
-	}
-	return nil
 }

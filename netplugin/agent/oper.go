@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/delta"
 	"github.com/contiv/netplugin/utils/retry"
 )
@@ -85,33 +86,30 @@ func (w *operWriter) load(ctx context.Context) error {
 	return nil
 }
 
+// recordsAtOnce is how many records go with one request.
+const recordsAtOnce = 64
+
 func (w *operWriter) flush(ctx context.Context) error {
 	want, known := w.want()
 	if !known {
 		return nil
 	}
 	w.records.ReplaceDesired(want)
-	for w.records.LenPending() > 0 {
-		var batch []delta.Change[string, state.OperEndpoint]
-		var ops []objdb.Op
-		for c := range w.records.Pending() {
-			if len(batch) == min(w.cfg.Store.MaxOps(), 32) {
-				break
-			}
-			op := objdb.Delete(state.OperEndpointRt + c.Key)
+	for part := range slices.Chunk(slices.Collect(w.records.Pending()), recordsAtOnce) {
+		put := map[string]*state.OperEndpoint{}
+		for _, c := range part {
+			put[c.Key] = nil
 			if c.Op != delta.Remove {
-				value, err := json.Marshal(c.Want)
-				if err != nil {
-					return err
-				}
-				op = objdb.Put(state.OperEndpointRt+c.Key, value)
+				put[c.Key] = &c.Want
 			}
-			batch, ops = append(batch, c), append(ops, op)
 		}
-		if _, err := w.cfg.Store.Commit(ctx, objdb.Txn{Then: ops}); err != nil {
+		ask, cancel := context.WithTimeout(ctx, askWithin)
+		err := w.cfg.Master.PutHostRecords(ask, w.cfg.HostLabel, masterapi.HostRecords{Endpoints: put})
+		cancel()
+		if err != nil {
 			return fmt.Errorf("write operational records: %w", err)
 		}
-		for _, c := range batch {
+		for _, c := range part {
 			w.records.Applied(c)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/objdb"
-	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // Host is what an agent registers.
@@ -18,32 +19,29 @@ type Host struct {
 	VXLANPort    int
 }
 
-// services lists the registry entries of an agent.
-func (h Host) services() []objdb.ServiceInfo {
-	entry := func(name string, addr netip.Addr, port int) objdb.ServiceInfo {
-		return objdb.ServiceInfo{ServiceName: name, HostAddr: addr.String(), Port: port, Hostname: h.Label}
-	}
-	return []objdb.ServiceInfo{
-		entry(clusterapi.AgentService, h.CtrlIP, clusterapi.AgentVXLANPort),
-		entry(clusterapi.AgentService, h.CtrlIP, clusterapi.AgentVLANPort),
-		entry(clusterapi.VTEPService, h.VTEP, h.VXLANPort),
-	}
-}
+// presentEvery is how often an agent says that it lives: three times before it would count as
+// gone.
+const presentEvery = objdb.ServiceTTL / 3
 
-// Register keeps the agent registered until ctx ends, and then takes the entries away
-// at once. They show that the agent lives; nothing is forwarded because of them.
-func Register(ctx context.Context, store objdb.Store, h Host, log logrus.FieldLogger) error {
-	var all []*objdb.Registration
-	for _, info := range h.services() {
-		all = append(all, objdb.Register(ctx, store, info))
+// Register keeps the agent registered until ctx ends, and then has the entries removed at
+// once. netmaster writes them; they show that the agent lives, and nothing is forwarded
+// because of them.
+func Register(ctx context.Context, m *Master, h Host, log logrus.FieldLogger) error {
+	me, said := masterapi.Presence{CtrlIP: h.CtrlIP, VTEP: h.VTEP, VXLANPort: h.VXLANPort}, false
+	for ctx.Err() == nil {
+		try, cancel := context.WithTimeout(ctx, presentEvery)
+		err := m.present(try, h.Label, me)
+		cancel()
+		if err != nil && !said && ctx.Err() == nil {
+			log.WithError(err).Warn("cannot register this host with netmaster; retrying")
+		}
+		said = err != nil
+		retry.Pause(ctx, presentEvery)
 	}
-	<-ctx.Done()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	for _, r := range all {
-		if err := r.Close(last); err != nil {
-			log.WithError(err).Debug("cannot remove the registry entry; it expires by itself")
-		}
+	if err := m.leave(last, h.Label); err != nil {
+		log.WithError(err).Debug("cannot unregister this host; netmaster does when it hears no more of it")
 	}
 	return ctx.Err()
 }

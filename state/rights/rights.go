@@ -10,10 +10,13 @@ import (
 	"github.com/contiv/netplugin/state/docknet"
 )
 
-// AgentReads lists the prefixes: what a host has to realise, the global settings, who leads,
-// who is registered, and the docker networks that a swarm shares.
+// AgentReads lists the prefixes: what hosts have to realise, the global settings, who leads,
+// who is registered; and what agents had written for them, which they find again after a
+// restart.
 func AgentReads() []string {
 	return slices.Clone(agentReads[:])
 }
 
-var agentReads = [...]string{state.StateRoot, state.GlobalKey, state.LeaderKey, state.ServiceRoot, docknet.Root}
+var agentReads = [...]string{
+	state.StateRoot, state.GlobalKey, state.LeaderKey, state.ServiceRoot, state.OperEndpointRt, docknet.Root, docknet.HostRoot,
+}
