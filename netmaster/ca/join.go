@@ -149,13 +149,6 @@ func (c *CA) issue(r *http.Request) (any, error) {
 			return nil, errs.New(errs.Invalid, "ttl %.40q: expected a duration such as 720h, at most %s", req.TTL, maxTokenTTL)
 		}
 	}
-	var key []byte
-	if req.CSR == "" {
-		var err error
-		if want.csr, key, err = pki.NewRequest(req.Name); err != nil {
-			return nil, err
-		}
-	}
 	want.allowed = func(context.Context, objdb.Store, storedRecord[hostRecord]) (objdb.Txn, error) {
 		return objdb.Txn{}, nil
 	}
@@ -163,7 +156,6 @@ func (c *CA) issue(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	cert.Key = string(key)
 	c.log.WithField("host", req.Name).WithField("unit", req.Unit).WithField("user", identity.From(r.Context()).String()).Info("certificate issued")
 	return cert, nil
 }

@@ -20,8 +20,11 @@ const (
 	PathIssue      = Prefix + "ca/issue"       // POST IssueRequest → Certificate; admin
 )
 
-// MaxBody bounds a request and an answer, in bytes.
-const MaxBody = 256 << 10
+// MaxBody bounds a request, and an answer but for lists, which MaxList bounds, in bytes.
+const (
+	MaxBody = 256 << 10
+	MaxList = 16 << 20
+)
 
 // Audience is for whom a ServiceAccount token that stands for a join token is made.
 const Audience = "contiv"
@@ -48,12 +51,11 @@ type RenewRequest struct {
 	CSR string `json:"csr"`
 }
 
-// Certificate is the answer to a request for one. Key is given only if the request had no CSR.
+// Certificate is the answer to a request for one.
 type Certificate struct {
 	Certificate string `json:"certificate"` // PEM, with intermediate ones
-	Key         string `json:"key,omitempty"`
-	Roots       string `json:"roots"`  // PEM
-	Active      string `json:"active"` // as in Roots
+	Roots       string `json:"roots"`       // PEM
+	Active      string `json:"active"`      // as in Roots
 }
 
 // MasterJoinRequest proves that the sender knows the cluster's secret: Proof is HMAC-SHA256
@@ -126,7 +128,7 @@ type IssueRequest struct {
 	Name string `json:"name"`
 	Unit string `json:"unit"`
 	TTL  string `json:"ttl,omitempty"`
-	CSR  string `json:"csr,omitempty"` // empty: the answer has a key
+	CSR  string `json:"csr"`
 }
 
 // Status says how far a cluster is closed.

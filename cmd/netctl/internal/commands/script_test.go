@@ -2,8 +2,15 @@ package commands
 
 import (
 	"context"
+	"io"
+	stdlog "log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,11 +18,15 @@ import (
 
 	"github.com/contiv/netplugin/contivmodel/client"
 	"github.com/contiv/netplugin/netmaster/api/apitest"
+	"github.com/contiv/netplugin/netmaster/ca"
+	"github.com/contiv/netplugin/netmaster/ca/catest"
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/state/securityapi"
 )
 
 func TestMain(m *testing.M) {
@@ -36,7 +47,7 @@ func TestScripts(t *testing.T) {
 			go h.members.Follow(h.ctx, h.store)
 			cfg := apitest.Config(apitest.Log(tb))
 			cfg.Members = h.members
-			env.Setenv("NETMASTER", apitest.Start(tb, h.store, cfg))
+			env.Setenv("NETMASTER", withAuthority(tb, apitest.Start(tb, h.store, cfg), h.store))
 			env.Values["hosts"] = h
 			env.Setenv("HOME", env.WorkDir)
 			return nil
@@ -47,6 +58,34 @@ func TestScripts(t *testing.T) {
 			"status":   checkStatus,
 		},
 	})
+}
+
+// withAuthority serves the calls about certificates before what a netmaster serves, and
+// returns the URL of both. Who asks is an administrator.
+func withAuthority(tb testing.TB, netmaster string, store objdb.Store) string {
+	log, _ := catest.Log()
+	authority, err := ca.Open(tb.Context(), ca.Config{Dir: tb.TempDir(), Name: "10.1.1.1:9999", Log: log})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	authority.SetStore(store)
+	target, err := url.Parse(netmaster)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	rest := httputil.NewSingleHostReverseProxy(target)
+	rest.FlushInterval = -1
+	rest.ErrorLog = stdlog.New(io.Discard, "", 0)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, securityapi.Prefix) {
+			admin := identity.Identity{Kind: identity.User, Name: "admin", Grants: []identity.Grant{{Role: identity.Admin}}}
+			authority.Handler().ServeHTTP(w, r.WithContext(identity.With(r.Context(), admin)))
+			return
+		}
+		rest.ServeHTTP(w, r)
+	}))
+	tb.Cleanup(s.Close)
+	return s.URL
 }
 
 // createEndpoint is "endpoint NETWORK GROUP CONTAINER": what an agent would ask for.
