@@ -33,6 +33,7 @@ type CA struct {
 	bundle  bundle
 	store   objdb.Store          // nil: not open yet
 	revoked map[string]time.Time // by name: certificates issued until then do not count
+	masters []string             // addresses of netmasters that have a certificate
 	record  record               // as the store has it
 	problem string
 	changed signal.Signal

@@ -44,9 +44,6 @@ type Config struct {
 	Join []string
 	// OwnPKI are credentials of the user's own authority; nil: the cluster has its own.
 	OwnPKI *pki.Credentials
-	// Peers returns the addresses of netmasters, ip:port; this one may be among them. nil:
-	// there are none.
-	Peers func() []string
 	// Reviewer, if not nil, lets hosts join by the tokens of the account ServiceAccount
 	// ("namespace/name").
 	Reviewer       TokenReviewer
@@ -77,9 +74,6 @@ func (cfg *Config) complete() error {
 	}
 	if cfg.Settle == 0 {
 		cfg.Settle = 5 * time.Minute
-	}
-	if cfg.Peers == nil {
-		cfg.Peers = func() []string { return nil }
 	}
 	if cfg.Plain == nil {
 		cfg.Plain = func() any { return nil }

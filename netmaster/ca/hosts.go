@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -254,7 +256,23 @@ func (c *CA) followHosts(ctx context.Context, store objdb.Store) {
 	}
 	for batch := range store.Watch(ctx, hostRoot) {
 		mirror.Apply(batch)
+		c.noteMasters(mirror.All())
 	}
+}
+
+// noteMasters keeps the addresses of the other netmasters: their names. Whoever answers there
+// has to show a netmaster's certificate.
+func (c *CA) noteMasters(hosts iter.Seq2[string, hostRecord]) {
+	var masters []string
+	for name, r := range hosts {
+		if r.Unit == pki.UnitMaster && name != c.cfg.Name && r.state(time.Now()) == securityapi.HostValid {
+			masters = append(masters, name)
+		}
+	}
+	slices.Sort(masters)
+	c.mu.Lock()
+	c.masters = masters
+	c.mu.Unlock()
 }
 
 // noteRevoked makes certificates void here.

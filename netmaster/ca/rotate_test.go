@@ -48,13 +48,9 @@ func show(t *testing.T, m *catest.Master) securityapi.Authority {
 // void, by itself.
 func TestRotation(t *testing.T) {
 	store := newStore(t)
-	var first, second *catest.Master
-	peers := func() []string { return []string{first.Addr, second.Addr} }
-	l1, l2 := catest.Port(t), catest.Port(t)
-	first, second = &catest.Master{Addr: l1.Addr().String()}, &catest.Master{Addr: l2.Addr().String()}
 	settle := 200 * time.Millisecond
-	first = catest.Start(t, l1, ca.Config{Secret: secret, Peers: peers, Settle: settle}, store)
-	second = catest.Start(t, l2, ca.Config{Secret: secret, Peers: peers, Settle: settle, Join: []string{first.URL}}, store.Connect())
+	first := catest.Start(t, catest.Port(t), ca.Config{Secret: secret, Settle: settle}, store)
+	second := catest.Start(t, catest.Port(t), ca.Config{Secret: secret, Settle: settle, Join: []string{first.URL}}, store.Connect())
 	before := first.CA.Hash()
 	hosts := []*pki.Credentials{member(t, first, "node1"), member(t, first, "node2")}
 

@@ -128,10 +128,10 @@ func (c *CA) behind() bool {
 }
 
 func (c *CA) askPeers(ctx context.Context, client *http.Client) {
-	for _, peer := range c.cfg.Peers() {
-		if peer == c.cfg.Name {
-			continue
-		}
+	c.mu.Lock()
+	masters := c.masters
+	c.mu.Unlock()
+	for _, peer := range masters {
 		var raw json.RawMessage
 		_, err := securityapi.Call(ctx, client, http.MethodGet, "https://"+peer+securityapi.PathMasterKeys, nil, &raw)
 		var b bundle

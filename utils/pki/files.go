@@ -31,8 +31,8 @@ func (f Files) Load(c *Credentials) error {
 // Follow reads the files again when they change, until ctx ends. What is not in order is
 // logged, once, and does not count: the former certificate stays in use.
 func (f Files) Follow(ctx context.Context, c *Credentials, log logrus.FieldLogger) {
-	last, _ := f.read()
-	said := ""
+	var last Stored // the first comparison is with nothing: a file may have changed since Load
+	said, used := "", c.Leaf()
 	for retry.Pause(ctx, rereadEvery) {
 		s, err := f.read()
 		if err == nil && s.equal(last) {
@@ -43,8 +43,10 @@ func (f Files) Follow(ctx context.Context, c *Credentials, log logrus.FieldLogge
 			err = f.use(c, s)
 		}
 		switch {
-		case err == nil:
+		case err == nil && c.Leaf().Equal(used):
 			last, said = s, ""
+		case err == nil:
+			last, said, used = s, "", c.Leaf()
 			log.WithField("expires", c.Leaf().NotAfter.UTC().Format(time.RFC3339)).Info("certificate files changed, new certificate in use")
 		case err.Error() != said:
 			said = err.Error()
