@@ -93,15 +93,17 @@ func (c *CA) serveBundle(r *http.Request) (any, error) {
 // joinMasters gets the authority from one of the netmasters to join, which it waits for.
 func (c *CA) joinMasters(ctx context.Context) (bundle, error) {
 	pauses, said := retry.New(200*time.Millisecond, 5*time.Second), ""
+	var last error
 	for {
-		var last error
 		for _, base := range c.cfg.Join {
 			b, err := joinMaster(ctx, base, c.cfg.Secret)
 			if err == nil {
 				c.log.WithField("netmaster", base).WithField("hash", b.hash()).Info("joined the cluster's netmasters")
 				return b, nil
 			}
-			last = errs.New(errs.KindOf(err), "join %s: %w", base, err)
+			if last == nil || ctx.Err() == nil { // that the time is over is no reason
+				last = errs.New(errs.KindOf(err), "join %s: %w", base, err)
+			}
 		}
 		if last.Error() != said {
 			said = last.Error()

@@ -53,15 +53,19 @@ func Join(ctx context.Context, cfg Config) (*Member, error) {
 		m.log.WithError(err).Warn("the certificate on disk cannot be used, joining the cluster again")
 	}
 	pauses := retry.New(500*time.Millisecond, 15*time.Second)
+	var reason error
 	for {
 		err := m.join(ctx)
 		if err == nil {
 			return m, nil
 		}
-		m.explain("cannot join the cluster; retrying", err)
-		cfg.Waiting(err)
+		if reason == nil || ctx.Err() == nil { // that the time is over is no reason
+			reason = err
+			m.explain("cannot join the cluster; retrying", err)
+			cfg.Waiting(err)
+		}
 		if !pauses.Wait(ctx) {
-			return nil, err
+			return nil, reason
 		}
 	}
 }

@@ -18,12 +18,12 @@ func hostCommands() *cli.Command {
 			leaf("ls", "list hosts with their certificates", noArguments(), []cli.Flag{quietFlag(), jsonFlag()}, listCertificates),
 			leaf("revoke", "cut a host off: its certificates do not count any more",
 				arguments{names: "NAME", count: 1, missing: "Host name required"}, nil, revokeHost),
-			tokenCommands(),
+			joinTokenCommands(),
 		},
 	}
 }
 
-func tokenCommands() *cli.Command {
+func joinTokenCommands() *cli.Command {
 	return &cli.Command{
 		Name: "token", Usage: "tokens that hosts join the cluster with",
 		Commands: []*cli.Command{
@@ -32,14 +32,14 @@ func tokenCommands() *cli.Command {
 				&cli.IntFlag{Name: "uses", Usage: "how many hosts can join with it, `NUMBER` up to 1000", Value: 1},
 				&cli.StringFlag{Name: "host", Usage: "the only host `LABEL` that can join with it"},
 				&cli.BoolFlag{Name: "monitor", Usage: "for a collector of metrics, instead of an agent"},
-			}, createToken)),
-			leaf("ls", "list join tokens that can be used", noArguments(), []cli.Flag{quietFlag(), jsonFlag()}, listTokens),
-			atOnce(leaf("rm", "remove a join token", arguments{names: "ID", count: 1, missing: "Token id required"}, nil, removeToken)),
+			}, createJoinToken)),
+			leaf("ls", "list join tokens that can be used", noArguments(), []cli.Flag{quietFlag(), jsonFlag()}, listJoinTokens),
+			atOnce(leaf("rm", "remove a join token", arguments{names: "ID", count: 1, missing: "Token id required"}, nil, removeJoinToken)),
 		},
 	}
 }
 
-func createToken(ctx context.Context, cmd *cli.Command) error {
+func createJoinToken(ctx context.Context, cmd *cli.Command) error {
 	req := securityapi.TokenRequest{Uses: cmd.Int("uses"), Host: cmd.String("host"), Monitor: cmd.Bool("monitor")}
 	if req.Uses < 1 {
 		return misuse("Invalid uses %d: expected at least 1", req.Uses)
@@ -54,7 +54,7 @@ func createToken(ctx context.Context, cmd *cli.Command) error {
 	return print(cmd, t.Token+"\n")
 }
 
-func listTokens(ctx context.Context, cmd *cli.Command) error {
+func listJoinTokens(ctx context.Context, cmd *cli.Command) error {
 	var tokens []securityapi.Token
 	if err := askSecurity(ctx, cmd, http.MethodGet, securityapi.PathTokens, nil, &tokens); err != nil {
 		return err
@@ -73,7 +73,7 @@ func listTokens(ctx context.Context, cmd *cli.Command) error {
 	return print(cmd, table{headers: []string{"ID", "For", "Host", "Uses", "Expires"}, dashes: []int{2, 3, 4, 4, 7}}.format(rows))
 }
 
-func removeToken(ctx context.Context, cmd *cli.Command) error {
+func removeJoinToken(ctx context.Context, cmd *cli.Command) error {
 	return askSecurity(ctx, cmd, http.MethodDelete, securityapi.PathTokens+"/"+url.PathEscape(cmd.Args().First()), nil, nil)
 }
 
