@@ -75,6 +75,8 @@ type Agent struct {
 	revision  int64 // store revision up to which everything has been declared
 	settings  int64 // store revision of the global settings that have been declared
 	loaded    bool  // the first snapshot has been declared
+	emptied   bool  // the last snapshot was held back
+	guard     guard
 	changed   signal.Signal
 
 	metrics  *metrics
@@ -105,6 +107,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	g.Go(func() error { return a.followGlobal(ctx) })
 	g.Go(func() error {
 		for batch := range a.cfg.Store.Watch(ctx, state.StateRoot) {
+			batch, ok := a.admit(batch)
+			if !ok {
+				continue
+			}
 			if a.cfg.OnBatch != nil {
 				a.cfg.OnBatch(batch)
 			}
@@ -121,6 +127,23 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// admit returns what is to be applied of a batch, if anything is, and notes what is not.
+func (a *Agent) admit(b objdb.Batch) (objdb.Batch, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	b, ok := a.guard.admit(b, a.loaded && len(a.byHost[a.cfg.HostLabel]) > 0)
+	if a.emptied == ok {
+		a.emptied = !ok
+		if !ok {
+			a.cfg.Log.Error("the store has no network any more, while containers of this host are in some: their flows are kept until the store has networks again, or the agent is restarted")
+		} else {
+			a.cfg.Log.Info("the store has networks again; flows follow it")
+		}
+		a.broadcast()
+	}
+	return b, ok
 }
 
 // followGlobal waits for the global settings, which the first leader writes, and
@@ -294,6 +317,8 @@ func (a *Agent) Ready() error {
 	switch {
 	case !a.loaded:
 		return errs.New(errs.Unavailable, "waiting for the store")
+	case a.emptied:
+		return errs.New(errs.Unavailable, "the store has no network any more, while containers of this host are in some; was it emptied, or has this host lost its right to read it?")
 	case a.global == nil:
 		return errs.New(errs.Unavailable, "waiting for the global settings; is a netmaster running?")
 	}

@@ -65,8 +65,9 @@ type Store struct {
 	idle    func()       // closes idle connections
 	name    string       // what the store is called in errors
 
-	hints  hints
-	leases leases
+	hints    hints
+	leases   leases
+	refusals remote.Refusals
 
 	life *remote.Lifetime // ends with Close
 }

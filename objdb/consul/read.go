@@ -153,7 +153,7 @@ func indexOf(ctx context.Context, c *api.Client) (int64, error) {
 	return int64(max(meta.LastIndex, 1)), nil
 }
 
-// Health implements objdb.Store: one of the endpoints has to answer.
+// Health implements objdb.Store: one of the endpoints has to answer, and none refuse a watch.
 func (s *Store) Health(ctx context.Context) error {
 	ctx, over := s.life.Bound(ctx)
 	defer over()
@@ -164,7 +164,7 @@ func (s *Store) Health(ctx context.Context) error {
 			return err
 		})
 		if err = t.err; err == nil {
-			return nil
+			return s.refusals.Err()
 		}
 	}
 	return s.wrap(err, "does not answer")

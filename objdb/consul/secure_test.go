@@ -137,7 +137,18 @@ func TestTLSAndTokens(t *testing.T) {
 	wantInvalid("comparison", err)
 	short, stop := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer stop()
-	for b := range s.Watch(short, "/other/") {
+	watch := s.Watch(short, "/other/")
+	for s.Health(ctx) == nil {
+		if short.Err() != nil {
+			t.Error("Health does not tell of a watch without permission")
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for b := range watch {
 		t.Errorf("Watch without permission delivers %+v", b)
+	}
+	if err := s.Health(ctx); err != nil {
+		t.Errorf("after the watch: %v", err)
 	}
 }

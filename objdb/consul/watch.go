@@ -10,6 +10,7 @@ import (
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/internal/remote"
+	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/retry"
 )
 
@@ -55,6 +56,7 @@ type watch struct {
 }
 
 func (w *watch) run(ctx context.Context) {
+	defer w.s.refusals.Note(w, nil)
 	var (
 		b    = remote.NewBackoff()
 		wait uint64 // the index the next list has to be newer than; 0: any
@@ -69,6 +71,9 @@ func (w *watch) run(ctx context.Context) {
 			l, err = list(c, w.prefix, (&api.QueryOptions{RequireConsistent: true, WaitIndex: wait, WaitTime: blockFor}).WithContext(ctx))
 			return err
 		})
+		if t.err == nil || kind(t.err) == errs.Invalid {
+			w.s.refusals.Note(w, w.s.wrap(t.err, "watch /"+w.prefix))
+		}
 		if t.err != nil {
 			// The store may come back with less than it had: do not wait for more then.
 			wait = 0

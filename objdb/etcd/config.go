@@ -74,6 +74,7 @@ type Store struct {
 	leases    *clientv3.Client
 
 	reconnects signal.Signal // one broadcast per connection after the first
+	refusals   remote.Refusals
 }
 
 var _ objdb.Store = (*Store)(nil)

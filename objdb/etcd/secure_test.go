@@ -156,3 +156,93 @@ func TestOneEndpointOfTwo(t *testing.T) {
 		}
 	}
 }
+
+// TestRightWithdrawn: a user who may no longer read sees no deletion. The watch says nothing,
+// Health says why, and both go on by themselves when the right is given back.
+func TestRightWithdrawn(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	p := newProcess(t)
+	p.Start(t)
+	raw, err := clientv3.NewFromURL(p.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	end := clientv3.GetPrefixRangeEnd("/c/state/")
+	read := clientv3.PermissionType(clientv3.PermRead)
+	for _, do := range []func() error{
+		func() error { _, err := raw.Put(ctx, "/c/state/a", "1"); return err },
+		func() error { _, err := raw.UserAdd(ctx, "root", "secret"); return err },
+		func() error { _, err := raw.RoleAdd(ctx, "root"); return err },
+		func() error { _, err := raw.UserGrantRole(ctx, "root", "root"); return err },
+		func() error { _, err := raw.UserAdd(ctx, "agent", "secret"); return err },
+		func() error { _, err := raw.RoleAdd(ctx, "agent"); return err },
+		func() error { _, err := raw.RoleGrantPermission(ctx, "agent", "/c/state/", end, read); return err },
+		func() error { _, err := raw.UserGrantRole(ctx, "agent", "agent"); return err },
+		func() error { _, err := raw.AuthEnable(ctx); return err },
+	} {
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asRoot := func() *clientv3.Client { // one for each life of the server, which forgets its tokens
+		t.Helper()
+		c, err := clientv3.New(clientv3.Config{Endpoints: []string{p.URL()}, Username: "root", Password: "secret"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	root := asRoot()
+	s := connect(t, etcd.Config{Endpoints: []string{p.URL()}, User: "agent", Password: "secret"})
+	watch := s.Watch(ctx, "/c/state/")
+	if b := <-watch; !b.Snapshot || len(b.Events) != 1 {
+		t.Fatalf("with the right: %+v", b)
+	}
+	if err := s.Health(ctx); err != nil {
+		t.Errorf("with the right to one prefix: %v", err)
+	}
+	if _, err := s.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put("/c/state/a", nil)}}); !errs.Is(err, errs.Invalid) {
+		t.Errorf("a write of a reader: %v, want an Invalid error", err)
+	}
+	if _, err := root.RoleRevokePermission(ctx, "agent", "/c/state/", end); err != nil {
+		t.Fatal(err)
+	}
+	root.Close()
+	raw.Close()
+	p.Stop(t, syscall.SIGTERM) // the watch has to begin again
+	p.Start(t)
+	for s.Health(ctx) == nil {
+		if ctx.Err() != nil {
+			t.Fatal("Health does not notice that the watch is refused")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	select {
+	case b := <-watch:
+		t.Errorf("without the right the watch delivers %+v", b)
+	default:
+	}
+	root = asRoot()
+	defer root.Close()
+	if _, err := root.RoleGrantPermission(ctx, "agent", "/c/state/", end, read); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.Put(ctx, "/c/state/b", "2"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case b := <-watch:
+		for _, ev := range b.Events {
+			if ev.Deleted {
+				t.Errorf("with the right again, a deletion: %+v", b)
+			}
+		}
+	case <-ctx.Done():
+		t.Error("with the right again the watch delivers nothing")
+	}
+	if err := s.Health(ctx); err != nil {
+		t.Errorf("with the right again: %v", err)
+	}
+}

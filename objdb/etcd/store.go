@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/internal/remote"
@@ -179,12 +180,15 @@ func translate(txn objdb.Txn) ([]clientv3.Cmp, []clientv3.Op) {
 	return cmps, ops
 }
 
-// Health implements objdb.Store.
+// Health implements objdb.Store. A watch that the servers refuse is no health either.
 func (s *Store) Health(ctx context.Context) error {
 	ctx, over := s.life.Bound(ctx)
 	defer over()
 	_, err := s.c.Get(clientv3.WithRequireLeader(ctx), "/", clientv3.WithCountOnly())
-	return s.wrap(err, "does not answer")
+	if err != nil && code(err) != codes.PermissionDenied { // who may read some prefixes only gets an answer all the same
+		return s.wrap(err, "does not answer")
+	}
+	return s.refusals.Err()
 }
 
 func toKV(kv *mvccpb.KeyValue) objdb.KV {

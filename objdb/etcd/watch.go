@@ -9,6 +9,7 @@ import (
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/internal/remote"
+	"github.com/contiv/netplugin/utils/errs"
 )
 
 // Watch implements objdb.Store.
@@ -44,7 +45,16 @@ type mark struct {
 	create, modify int64
 }
 
+// note remembers why the store refuses the watch, for Health.
+func (w *watch) note(err error) {
+	if err != nil && kind(err) != errs.Invalid {
+		return // it says nothing of permissions
+	}
+	w.s.refusals.Note(w, w.s.wrap(err, "watch "+w.prefix))
+}
+
 func (w *watch) run(ctx context.Context) {
+	defer w.note(nil)
 	b := remote.NewBackoff()
 	for ctx.Err() == nil {
 		if w.at.Revision == 0 {
@@ -71,6 +81,7 @@ func (w *watch) run(ctx context.Context) {
 
 func (w *watch) snapshot(ctx context.Context) bool {
 	kvs, head, err := w.s.list(ctx, w.prefix)
+	w.note(err)
 	if err != nil {
 		return false
 	}
@@ -131,6 +142,7 @@ func (w *watch) follow(ctx context.Context) ending {
 			if resp.CompactRevision != 0 || errors.Is(resp.Err(), rpctypes.ErrCompacted) {
 				return historyGone
 			}
+			w.note(resp.Err())
 			if resp.Err() != nil {
 				return result
 			}
