@@ -1,11 +1,14 @@
 package auth
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +23,7 @@ import (
 // Bounds of what a provider may take.
 const (
 	oidcTimeout = 10 * time.Second
+	maxSaid     = 1 << 20                                        // bytes of an answer
 	maxTalking  = 16                                             // requests to the provider at the same time
 	deviceGrant = "urn:ietf:params:oauth:grant-type:device_code" // RFC 8628 §3.4
 )
@@ -74,8 +78,21 @@ func (s *Service) provider(ctx context.Context) (p *provider, free func(), err e
 		return nil, nil, c.unavailable(err)
 	}
 	p = &provider{config: c, oidc: found, client: client}
-	p.oauth = oauth2.Config{ClientID: c.ClientID, ClientSecret: secret, Endpoint: found.Endpoint(), RedirectURL: c.RedirectURL, Scopes: append([]string{oidc.ScopeOpenID}, c.Scopes...)}
+	at := found.Endpoint()
+	at.AuthStyle = authStyle(found, secret)
+	p.oauth = oauth2.Config{ClientID: c.ClientID, ClientSecret: secret, Endpoint: at, RedirectURL: c.RedirectURL, Scopes: append([]string{oidc.ScopeOpenID}, c.Scopes...)}
 	return p, free, nil
+}
+
+// authStyle says how a provider wants to know the client. To try both would ask twice.
+func authStyle(p *oidc.Provider, secret string) oauth2.AuthStyle {
+	var said struct {
+		Methods []string `json:"token_endpoint_auth_methods_supported"` // without: client_secret_basic
+	}
+	if err := p.Claims(&said); err != nil || secret != "" && (len(said.Methods) == 0 || slices.Contains(said.Methods, "client_secret_basic")) {
+		return oauth2.AuthStyleInHeader
+	}
+	return oauth2.AuthStyleInParams
 }
 
 func (c oidcConfig) unavailable(err error) error {
@@ -99,7 +116,7 @@ func (p *providers) find(ctx context.Context, c oidcConfig) (*oidc.Provider, *ht
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM([]byte(c.CA))
 	}
-	client = &http.Client{Transport: bounded{transport}, Timeout: oidcTimeout}
+	client = &http.Client{Transport: bounded{transport}}
 	// The provider keeps the context for fetching keys later, so it must not end.
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), client), c.Issuer)
 	if err != nil {
@@ -111,15 +128,23 @@ func (p *providers) find(ctx context.Context, c oidcConfig) (*oidc.Provider, *ht
 	return found, client, nil
 }
 
-// bounded limits how much is read of an answer.
+// bounded limits how long a request takes and how much is read of its answer, and reads that
+// at once: not every user of it closes the body.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := b.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = http.MaxBytesReader(nil, resp.Body, 1<<20)
+	ctx, cancel := context.WithTimeout(r.Context(), oidcTimeout)
+	defer cancel()
+	resp, err := b.RoundTripper.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		return nil, err
 	}
-	return resp, err
+	text, err := io.ReadAll(http.MaxBytesReader(nil, resp.Body, maxSaid))
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	return resp, nil
 }
 
 // startDevice is POST oidc/device/: the beginning of a login on another device (RFC 8628).
@@ -200,11 +225,36 @@ func (s *Service) personOf(ctx context.Context, p *provider, got *oauth2.Token, 
 	if err := token.Claims(&said); err != nil {
 		return person{}, refuse(http.StatusUnauthorized, "the OIDC provider %s has sent an ID token that cannot be read", p.config.Issuer)
 	}
+	if err := p.askUserInfo(ctx, got, token.Subject, said); err != nil {
+		return person{}, err
+	}
 	name, _ := said[p.config.UsernameClaim].(string)
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, isControl) {
 		return person{}, refuse(http.StatusUnauthorized, "the OIDC provider %s has sent no user name in the claim %q", p.config.Issuer, p.config.UsernameClaim)
 	}
 	return person{name: name, how: byOIDC, principals: groupsOf(said[p.config.GroupsClaim])}, nil
+}
+
+// askUserInfo adds what the ID token does not say of name and groups, and the provider says at
+// its UserInfo endpoint (OpenID Connect Core §5.3).
+func (p *provider) askUserInfo(ctx context.Context, got *oauth2.Token, subject string, said map[string]any) error {
+	if said[p.config.UsernameClaim] != nil && said[p.config.GroupsClaim] != nil || p.oidc.UserInfoEndpoint() == "" {
+		return nil
+	}
+	info, err := p.oidc.UserInfo(p.with(ctx), oauth2.StaticTokenSource(got))
+	if err != nil {
+		return p.config.unavailable(err)
+	}
+	var more map[string]any
+	if err := info.Claims(&more); err != nil || info.Subject != subject {
+		return refuse(http.StatusUnauthorized, "the OIDC provider %s has sent the user info of somebody else", p.config.Issuer)
+	}
+	for _, claim := range []string{p.config.UsernameClaim, p.config.GroupsClaim} {
+		if said[claim] == nil {
+			said[claim] = more[claim]
+		}
+	}
+	return nil
 }
 
 // groupsOf reads the claim with the groups: a list of names, or one name.
