@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -135,7 +138,7 @@ func newSecurity(ctx context.Context, o *securityOptions, address string, log lo
 	}
 	s.creds = s.ca.Credentials()
 	s.auth, err = auth.New(auth.Config{
-		Store: s.openStore, Keys: s.keys, Bootstrap: true, Announce: s.announce,
+		Store: s.openStore, Keys: s.keys, Bootstrap: true, Announce: s.announce, Forget: s.forget,
 		Log: log.WithField("part", "auth"), Version: version.Get().Version,
 	})
 	return s, err
@@ -159,7 +162,18 @@ func (s *security) announce(user, password string) {
 		s.log.WithError(err).Warn("cannot write the initial password; as root on this host, set one with: netctl user passwd " + user)
 		return
 	}
-	s.log.WithField("user", user).WithField("file", path).Info("wrote the initial password to a file; change it with netctl user passwd, then delete the file")
+	s.log.WithField("user", user).WithField("file", path).Info("wrote the initial password to a file; it goes when the password is changed with netctl user passwd")
+}
+
+// forget removes the file of a password that does not count any more.
+func (s *security) forget() {
+	path := filepath.Join(s.opts.Dir, initialPassword)
+	switch err := os.Remove(path); {
+	case err == nil:
+		s.log.WithField("file", path).Info("removed the file of the initial password, which has been changed")
+	case !errors.Is(err, fs.ErrNotExist):
+		s.log.WithError(err).Warn("cannot remove the file of the initial password, which has been changed")
+	}
 }
 
 func (s *security) keys() []auth.Key {

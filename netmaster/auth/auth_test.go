@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -387,5 +388,33 @@ func TestBearer(t *testing.T) {
 	}
 	if got := sv.call("GET", "whoami/", strings.Repeat("x", 17<<10), ""); got.status != 400 {
 		t.Errorf("a token of 17 KiB: %d", got.status)
+	}
+}
+
+// TestFirstPassword: it is announced once, and forgotten when it is changed, also by a netmaster
+// that was not running then.
+func TestFirstPassword(t *testing.T) {
+	store := memory.New()
+	var announced, forgotten atomic.Int32
+	counts := func(c *auth.Config) {
+		keep := c.Announce
+		c.Announce = func(user, password string) {
+			announced.Add(1)
+			keep(user, password)
+		}
+		c.Forget = func() { forgotten.Add(1) }
+	}
+	a := start(t, store, counts)
+	a.want(200, "PATCH", "local_users/admin/", root, `{"first_name":"A"}`)
+	a.login("admin", a.first)
+	if announced.Load() != 1 || forgotten.Load() != 0 {
+		t.Errorf("announced %d times, forgotten %d times, want 1 and 0", announced.Load(), forgotten.Load())
+	}
+	a.want(200, "PATCH", "local_users/admin/", root, `{"password":"another-one"}`)
+	eventually.True(t, "the first password is forgotten", func() bool { return forgotten.Load() == 1 })
+	start(t, store.Connect(), counts)
+	eventually.True(t, "a netmaster that starts later forgets, too", func() bool { return forgotten.Load() == 2 })
+	if announced.Load() != 1 {
+		t.Errorf("announced %d times", announced.Load())
 	}
 }

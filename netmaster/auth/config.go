@@ -62,6 +62,9 @@ type Config struct {
 	// Announce is told the first password of admin, once, by the netmaster that made the
 	// user. It must not end up in a log. nil: admin gets no password, root sets one.
 	Announce func(user, password string)
+	// Forget is called when admin's password is not that first one any more, at every start
+	// too: whatever Announce keeps can go. May be nil.
+	Forget func()
 	// Audit is told of every attempt to log in; nil: nobody is.
 	Audit   func(Login)
 	Log     logrus.FieldLogger

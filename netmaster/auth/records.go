@@ -40,6 +40,7 @@ type user struct {
 	LastName  string `json:"last_name,omitempty"`
 	Disabled  bool   `json:"disable,omitempty"`
 	BuiltIn   bool   `json:"built_in,omitempty"`
+	Initial   bool   `json:"initial,omitempty"` // the password is the first one, which was announced
 	// Session is in the login tokens of the user; another value ends them.
 	Session string `json:"session"`
 }

@@ -57,8 +57,14 @@ func (s *Service) Run(ctx context.Context, store objdb.Store) {
 	if s.cfg.Bootstrap {
 		wg.Go(func() { s.bootstrap(ctx, store) })
 	}
+	announced := true // as far as is known
 	for b := range store.Watch(ctx, state.AuthRoot) {
 		s.dir.apply(b)
+		if admin, ok := s.dir.user(builtInAdmin); ok && announced != admin.Initial {
+			if announced = admin.Initial; !announced && s.cfg.Forget != nil {
+				s.cfg.Forget()
+			}
+		}
 	}
 }
 
@@ -92,7 +98,7 @@ func (s *Service) makeBuiltIn(ctx context.Context, store objdb.Store) error {
 		if err != nil {
 			return err
 		}
-		admin.Password = hash
+		admin.Password, admin.Initial = hash, true
 	}
 	role := newAuthorization(authorization{Principal: admin.Name, Local: true, UserID: admin.ID, Role: "admin"})
 	txn := objdb.Txn{If: []objdb.Cmp{objdb.Absent(userRoot + admin.Name)}}

@@ -99,7 +99,7 @@ func (e userEdit) apply(u *user, hash string) {
 	}
 	if hash != "" {
 		u.Disabled = u.Disabled && u.Password != ""
-		u.Password, u.Session = hash, randomHex(8)
+		u.Password, u.Session, u.Initial = hash, randomHex(8), false
 	}
 	if e.Disable != nil {
 		u.Disabled = *e.Disable
