@@ -193,7 +193,7 @@ func (s *security) openStore() objdb.Store {
 	return nil
 }
 
-func (s *security) plain() any {
+func (s *security) plain() map[string]time.Time {
 	if d := s.daemon.Load(); d != nil {
 		return d.Plain()
 	}

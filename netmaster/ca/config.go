@@ -51,7 +51,7 @@ type Config struct {
 	// Mode is the mode of TLS, for the status.
 	Mode string
 	// Plain returns who still comes without TLS, for the status; may be nil.
-	Plain func() any
+	Plain func() map[string]time.Time
 	// Settle is how long a rotation lasts at least after the last host has its new
 	// certificate, so that nobody is left out whose answer was lost; 0 means 5 minutes.
 	Settle time.Duration
@@ -76,7 +76,7 @@ func (cfg *Config) complete() error {
 		cfg.Settle = 5 * time.Minute
 	}
 	if cfg.Plain == nil {
-		cfg.Plain = func() any { return nil }
+		cfg.Plain = func() map[string]time.Time { return nil }
 	}
 	return nil
 }

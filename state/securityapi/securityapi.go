@@ -133,10 +133,10 @@ type IssueRequest struct {
 
 // Status says how far a cluster is closed.
 type Status struct {
-	Mode      string    `json:"mode"`
-	Authority Authority `json:"authority"`
-	Hosts     []Host    `json:"hosts"`
-	Plain     any       `json:"plain,omitempty"` // who still comes without TLS
+	Mode      string               `json:"mode"`
+	Authority Authority            `json:"authority"`
+	Hosts     []Host               `json:"hosts"`
+	Plain     map[string]time.Time `json:"plain,omitempty"` // addresses that have come without TLS since netmaster started, and when last
 }
 
 // Error is the answer other than 200.

@@ -273,11 +273,12 @@ func (c cluster) testJoinToken(stranger *pki.Credentials) {
 	if len(parts) != 4 {
 		c.t.Fatalf("token has %d parts", len(parts))
 	}
-	csr, _, err := pki.NewRequest("host9")
-	if err != nil {
-		c.t.Fatal(err)
-	}
 	join := func(id, secret string) int {
+		// A key of its own: who repeats a request, as its answer was lost, is answered again.
+		csr, _, err := pki.NewRequest("host9")
+		if err != nil {
+			c.t.Fatal(err)
+		}
 		req := securityapi.JoinRequest{ID: id, Secret: secret, Host: "host9", CSR: string(csr)}
 		status, text, err := c.send(c.client("host2", stranger), http.MethodPost, "https://"+lab.ControlIP(1).String()+":9999"+securityapi.PathJoin, req)
 		if err != nil {

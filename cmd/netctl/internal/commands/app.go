@@ -96,6 +96,7 @@ func tree(stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 			networkCommands(),
 			policyCommands(),
 			roleCommands(),
+			securityCommands(),
 			serviceCommands(),
 			tenantCommands(),
 			tokenCommands(),
