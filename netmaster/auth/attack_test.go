@@ -1,15 +1,20 @@
 package auth_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/netmaster/auth"
 	"github.com/contiv/netplugin/objdb"
@@ -204,13 +209,18 @@ func TestNoSecretsInTheStore(t *testing.T) {
 func TestTwoNetmasters(t *testing.T) {
 	store := memory.New()
 	announced := make(chan string, 2)
-	both := func(c *auth.Config) { c.Announce = func(_, password string) { announced <- password } }
-	a, b := start(t, store, both), start(t, store.Connect(), both)
-	password := <-announced
-	if len(announced) != 0 {
-		t.Fatal("both have announced a password")
+	both := func(c *auth.Config) {
+		keep := c.Announce
+		c.Announce = func(user, password string) {
+			announced <- password
+			keep(user, password)
+		}
 	}
-	token := a.login("admin", password)
+	a, b := start(t, store, both), start(t, store.Connect(), both)
+	if len(announced) != 1 {
+		t.Fatalf("%d passwords were announced", len(announced))
+	}
+	token := a.login("admin", a.first)
 	b.want(200, "GET", "local_users/", token, "")
 	b.want(204, "POST", "logout/", token, "")
 	eventually.True(t, "the logout is known everywhere", func() bool { return a.call("GET", "whoami/", token, "").status == 400 })
@@ -279,4 +289,32 @@ func TestServiceTokens(t *testing.T) {
 	sv.advance(2 * time.Hour)
 	sv.user("marker", "marker-secret") // wakes up what removes outdated tokens
 	eventually.True(t, "expired tokens are removed", func() bool { return !strings.Contains(dump(t, store), `"name":"ci"`) })
+}
+
+// TestTwoFirstStarts: of netmasters that start at the same time, one makes the built-in users.
+func TestTwoFirstStarts(t *testing.T) {
+	for range 20 {
+		store := memory.New()
+		var announced atomic.Int32
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 2 {
+			client := store.Connect()
+			log := logrus.New()
+			log.SetOutput(io.Discard)
+			s, err := auth.New(auth.Config{
+				Store: func() objdb.Store { return client }, Keys: keys, Log: log, Hash: quick, Bootstrap: true, Announce: func(string, string) { announced.Add(1) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wg.Go(func() { s.Run(ctx, client) })
+		}
+		eventually.True(t, "a password is announced", func() bool { return announced.Load() > 0 })
+		cancel()
+		wg.Wait()
+		if announced.Load() != 1 {
+			t.Fatalf("%d passwords were announced", announced.Load())
+		}
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/auth"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
+	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/test/eventually"
 )
@@ -53,9 +54,11 @@ func start(t testing.TB, store objdb.Store, edit func(*auth.Config)) *server {
 	log := logrus.New()
 	log.SetOutput(io.Discard)
 	sv := &server{t: t}
+	_, err := store.Get(t.Context(), state.AuthRoot+"users/admin")
+	makes, announced := err != nil, make(chan string, 1)
 	cfg := auth.Config{
 		Store: func() objdb.Store { return store }, Keys: keys, Log: log, Hash: quick, Bootstrap: true, Version: "1.2.3",
-		Announce: func(_, password string) { sv.first = password },
+		Announce: func(_, password string) { announced <- password },
 		Audit: func(l auth.Login) {
 			sv.mu.Lock()
 			defer sv.mu.Unlock()
@@ -70,7 +73,6 @@ func start(t testing.TB, store objdb.Store, edit func(*auth.Config)) *server {
 	if edit != nil {
 		edit(&cfg)
 	}
-	var err error
 	if sv.s, err = auth.New(cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +86,9 @@ func start(t testing.TB, store objdb.Store, edit func(*auth.Config)) *server {
 		sv.http.Client().CloseIdleConnections()
 		sv.http.Close()
 	})
+	if cfg.Bootstrap && makes {
+		sv.first = <-announced
+	}
 	if cfg.Bootstrap {
 		eventually.True(t, "the built-in users are there", func() bool {
 			return sv.call("GET", "local_users/admin/", root, "").status == http.StatusOK
