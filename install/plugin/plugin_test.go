@@ -81,14 +81,45 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// elsewhere are settings of other runtimes, and paths that mounts in config.json decide.
+var elsewhere = regexp.MustCompile(`_(K8S_|CNI_|MESOS|JOIN_ACCOUNT|JOIN_CA)|_(SERVICE_PROXY|TENANCY|UNKNOWN_POLICIES|DOCKER_SOCKET|DOCKER_PLUGIN_SOCKET|SOCKET|OVSDB|RESOLV_CONF)$`)
+
+// TestAllSettings: the plugin has every setting of the daemons, and none has a secret.
+func TestAllSettings(t *testing.T) {
+	names := map[string]string{}
+	for _, e := range read(t).Env {
+		names[e.Name] = e.Value
+	}
+	for _, daemon := range []string{"netmaster", "netplugin"} {
+		b, err := os.ReadFile(filepath.Join("../../scripts/systemd", daemon+".env"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`CONTIV_[A-Z0-9_]+`).FindAllString(string(b), -1) {
+			if _, ok := names[name]; !ok && !elsewhere.MatchString(name) {
+				t.Errorf("%s of %s cannot be set", name, daemon)
+			}
+		}
+	}
+	for name, value := range names {
+		if regexp.MustCompile(`(USER|TOKEN|KEY)$`).MatchString(name) && value != "" {
+			t.Errorf("%s is %q for everybody", name, value)
+		}
+	}
+}
+
 // TestWrite: what docker plugin create takes is there, and what the plugin starts.
 func TestWrite(t *testing.T) {
 	bin, dir := t.TempDir(), filepath.Join(t.TempDir(), "v2plugin")
 	if err := Write(bin, dir); !errs.Is(err, errs.NotFound) {
 		t.Errorf("without binaries: %v, want an error of kind NotFound", err)
 	}
+	self, err := os.Executable() // licences are those of its modules
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"netmaster", "netplugin", "netctl", "contivk8s", "netcontiv"} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(name), 0o755); err != nil {
+		if err := os.Symlink(self, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

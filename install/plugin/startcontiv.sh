@@ -24,7 +24,7 @@ for daemon in NETMASTER NETPLUGIN; do
     # etcd has a default here, which gives way.
     [ -z "$consul" ] || unset "CONTIV_${daemon}_ETCD_ENDPOINTS"
 done
-for name in $(env | sed -n 's/^\(CONTIV_[A-Z_]*\)=$/\1/p'); do unset "$name"; done
+for name in $(env | sed -n 's/^\(CONTIV_[A-Z0-9_]*\)=$/\1/p'); do unset "$name"; done
 
 running="" ending=""
 # end: the Engine disables the plugin. Flows and ports stay, unless the switch is in here.
