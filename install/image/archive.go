@@ -13,7 +13,7 @@ import (
 
 // Image says what is run in a container, and under what name it is known.
 type Image struct {
-	Name       string   // such as contiv/netplugin:latest
+	Name       string   // such as contiv/netplugin:2.0.0
 	Entrypoint []string // the program; before Cmd
 	Cmd        []string // its arguments, or the program if there is no Entrypoint
 	Env        []string // K=V

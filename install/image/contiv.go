@@ -15,7 +15,10 @@ import (
 var entrypoint string
 
 // Name is what the manifest calls the image.
-const Name = "contiv/netplugin:latest"
+const Name = "contiv/netplugin:" + Version
+
+// Version is the release that this tree becomes; manifests have it as the image's tag.
+const Version = "2.0.0"
 
 const searchPath = "/contiv/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -46,9 +49,18 @@ var files = []struct{ path, from string }{
 }
 
 // Root is the root file system of Contiv: the binaries that make build has put into the
-// directory bin, and from this machine nft, Open vSwitch and a shell. What is not
-// installed here is an error of kind NotFound.
+// directory bin, from this machine nft, Open vSwitch and a shell, and the licences of all
+// these. What is not installed here, or has no licence, is an error of kind NotFound.
 func Root(bin string) (*Tree, error) {
+	t, err := base(bin)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.licenses(programsIn(bin))
+}
+
+// base is Root without licences.
+func base(bin string) (*Tree, error) {
 	t := &Tree{}
 	for _, dir := range []string{"dev", "proc", "run", "sys"} {
 		t.Dir(dir, 0o755)
@@ -56,8 +68,8 @@ func Root(bin string) (*Tree, error) {
 	t.Dir("tmp", 0o1777)
 	t.Dir("root", 0o700)
 	t.Link("var/run", "../run")
-	t.Text("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n", 0o644)
-	t.Text("etc/group", "root:x:0:\n", 0o644)
+	t.Text("etc/passwd", "root:x:0:0:root:/root:/bin/sh\ncontiv:x:65532:65532:Contiv netmaster:/var/lib/contiv:/bin/sh\n", 0o644)
+	t.Text("etc/group", "root:x:0:\ncontiv:x:65532:\n", 0o644)
 	t.Text("contiv/scripts/entrypoint", entrypoint, 0o755)
 	for _, name := range binaries {
 		source := filepath.Join(bin, name)

@@ -132,12 +132,12 @@ func unpack(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
 	for _, name := range binaries {
-		script := "#!/bin/sh\necho " + name + " $CONTIV_NETMASTER_MODE/$CONTIV_NETPLUGIN_MODE \"$@\"\n"
+		script := "#!/bin/sh\necho " + name + " $CONTIV_NETMASTER_MODE/$CONTIV_NETPLUGIN_MODE${CONTIV_NETPLUGIN_ETCD_USER:+ ca=$CONTIV_NETPLUGIN_ETCD_CA cert=$CONTIV_NETPLUGIN_ETCD_CERT user=$CONTIV_NETPLUGIN_ETCD_USER} \"$@\"\n"
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tree, err := Root(bin)
+	tree, err := base(bin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,6 +199,7 @@ func TestEntrypoint(t *testing.T) {
 		args   []string
 		want   string
 		file   string // contiv.json
+		secret map[string]string
 		failed bool
 	}{
 		"mode of all": {env: []string{"CONTIV_ROLE=netplugin", "CONTIV_MODE=kubernetes"}, want: "netplugin /kubernetes"},
@@ -208,10 +209,25 @@ func TestEntrypoint(t *testing.T) {
 			env:  []string{"CONTIV_ROLE=netplugin", "KUBERNETES_SERVICE_HOST=10.0.0.1", "KUBERNETES_SERVICE_PORT=6443", `CONTIV_K8S_CONFIG=` + apiServer},
 			want: "netplugin /", file: `{"K8S_API_SERVER": "https://10.0.0.1:6443", "K8S_TOKEN": ""}` + "\n",
 		},
+		"Secret of the store": {
+			env: []string{"CONTIV_ROLE=netplugin"}, secret: map[string]string{"ca.crt": "CA", "user": "contiv:it's $HOME"},
+			want: "netplugin / ca=/etc/contiv-store/ca.crt cert= user=contiv:it's $HOME",
+		},
+		"settings before the Secret": {
+			env: []string{"CONTIV_ROLE=netplugin", "CONTIV_NETPLUGIN_ETCD_USER=me:mine"}, secret: map[string]string{"user": "contiv:secret"},
+			want: "netplugin / ca= cert= user=me:mine",
+		},
 		"no role":         {want: `CONTIV_ROLE is "", expected netmaster, netplugin, ovsdb-server or ovs-vswitchd`, failed: true},
 		"another program": {env: []string{"CONTIV_ROLE=sh"}, want: `CONTIV_ROLE is "sh", expected netmaster, netplugin, ovsdb-server or ovs-vswitchd`, failed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			for name, content := range test.secret {
+				path := filepath.Join(root, "etc/contiv-store", name)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				defer os.Remove(path)
+			}
 			out, err := inside(root, test.env, "/contiv/scripts/entrypoint", test.args...)
 			if (err != nil) != test.failed || !strings.HasPrefix(out, test.want) {
 				t.Errorf("%v: %q, expected %q", err, out, test.want)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/contiv/netplugin/install/image"
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/lab/labtest"
 )
@@ -60,6 +61,12 @@ func TestQuickStart(t *testing.T) {
 		out, err := g.try(block{script: "kubectl kustomize install/overlays/prometheus | kubectl apply --dry-run=server -o yaml -f -"})
 		if n := strings.Count(out, `prometheus.io/scrape: "true"`); err != nil || n < 2 {
 			g.t.Errorf("%d annotations, %v, expected those of two: %s", n, err, out)
+		}
+	})
+	g.run("an overlay for Consul", func(g guide) {
+		out, err := g.try(block{script: "kubectl kustomize install/overlays/external-consul | kubectl apply --dry-run=server -o yaml -f -"})
+		if n := strings.Count(out, "key: contiv_consul"); err != nil || n != 2 || strings.Contains(out, "key: contiv_etcd") {
+			g.t.Errorf("%d daemons with the setting, %v, expected 2: %s", n, err, out)
 		}
 	})
 	g.run("policies", denied)
@@ -152,9 +159,9 @@ spec:
   nodeName: %s
   terminationGracePeriodSeconds: 1
   containers:
-    - {name: main, image: "contiv/netplugin:latest", imagePullPolicy: IfNotPresent, command: %s}
+    - {name: main, image: "%s", imagePullPolicy: IfNotPresent, command: %s}
 ---
-`, name, host, command)
+`, name, host, image.Name, command)
 }
 
 // talkers are a pod that sends back what it gets, a Service before it, and a pod to talk

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/contiv/netplugin/install/image"
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/lab/labtest"
 )
@@ -21,11 +22,11 @@ func TestImage(t *testing.T) {
 	}
 	l := labtest.Up(t, lab.Config{Hosts: 1, Docker: lab.DockerPacked})
 	c := dockers{cluster{l, t}}
-	if out := c.docker("host1", "load", "-i", archive); !strings.Contains(out, "contiv/netplugin:latest") {
+	if out := c.docker("host1", "load", "-i", archive); !strings.Contains(out, image.Name) {
 		t.Errorf("docker load says %s", out)
 	}
 	for _, program := range []string{"netmaster", "netplugin"} {
-		out := c.docker("host1", "run", "--rm", "--net", "host", "-e", "CONTIV_ROLE="+program, "contiv/netplugin", "--version")
+		out := c.docker("host1", "run", "--rm", "--net", "host", "-e", "CONTIV_ROLE="+program, image.Name, "--version")
 		if !strings.HasPrefix(out, "Version: ") {
 			t.Errorf("%s --version says %s", program, out)
 		}
