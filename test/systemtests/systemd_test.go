@@ -157,10 +157,16 @@ func (s systemd) status(unit, field string) string {
 // TestUnitsRun: under systemd, with all the restrictions of their units, the daemons do
 // their work.
 func TestUnitsRun(t *testing.T) {
-	const modes = "CONTIV_%[1]s_MODE=test\nCONTIV_%[1]s_NET_MODE=vxlan\nCONTIV_%[1]s_FORWARD_MODE=routing\n"
+	for _, tls := range []string{"off", "accept"} {
+		t.Run("tls "+tls, func(t *testing.T) { unitsRun(t, tls) })
+	}
+}
+
+func unitsRun(t *testing.T, tls string) {
+	const modes = "CONTIV_%[1]s_MODE=test\nCONTIV_%[1]s_NET_MODE=vxlan\nCONTIV_%[1]s_FORWARD_MODE=routing\nCONTIV_%[1]s_TLS=%[2]s\n"
 	s := boot(t, map[string]string{
-		"netmaster": fmt.Sprintf(modes, "NETMASTER") + "CONTIV_NETMASTER_STORE=embedded\nCONTIV_NETMASTER_STORE_LISTEN=192.0.2.1:2379\nCONTIV_NETMASTER_INTERNAL_ADDRESS=192.0.2.1:9999\n",
-		"netplugin": fmt.Sprintf(modes, "NETPLUGIN") + "CONTIV_NETPLUGIN_CONTROL_IP=192.0.2.1\nCONTIV_NETPLUGIN_VTEP_IP=192.0.2.1\nCONTIV_NETPLUGIN_ETCD_ENDPOINTS=http://192.0.2.1:2379\n" +
+		"netmaster": fmt.Sprintf(modes, "NETMASTER", tls) + "CONTIV_NETMASTER_STORE=embedded\nCONTIV_NETMASTER_STORE_LISTEN=192.0.2.1:2379\nCONTIV_NETMASTER_INTERNAL_ADDRESS=192.0.2.1:9999\n",
+		"netplugin": fmt.Sprintf(modes, "NETPLUGIN", tls) + "CONTIV_NETPLUGIN_CONTROL_IP=192.0.2.1\nCONTIV_NETPLUGIN_VTEP_IP=192.0.2.1\nCONTIV_NETPLUGIN_ETCD_ENDPOINTS=http://192.0.2.1:2379\n" +
 			"CONTIV_NETPLUGIN_DOCKER_PLUGIN_SOCKET=/run/contiv/docker-plugin.sock\n",
 	})
 	s.do("systemctl", "start", "openvswitch-switch", "netmaster", "netplugin", "contiv-docker-relay")
@@ -180,6 +186,9 @@ func TestUnitsRun(t *testing.T) {
 		t.Error("netmaster runs as root")
 	}
 
+	if tls != "off" {
+		s.keepsKeys()
+	}
 	s.do("netctl", "net", "create", "--subnet", "20.1.0.0/16", "--gateway", "20.1.0.1", "blue")
 	s.attach("a")
 	s.attach("b")
@@ -198,6 +207,24 @@ func TestUnitsRun(t *testing.T) {
 			t.Errorf("%s was refused something:\n%s", daemon, out)
 		}
 	}
+}
+
+// keepsKeys: both daemons have got certificates, and only they can read their keys.
+func (s systemd) keepsKeys() {
+	s.t.Helper()
+	for _, dir := range []string{"/var/lib/contiv/tls", "/var/lib/contiv/tls-agent"} {
+		eventually.Succeeds(s.t, "a key in "+dir, func() error {
+			out, err := s.try("", "grep", "-rl", "PRIVATE KEY", dir)
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		})
+		if out := s.do("find", dir, "-type", "f", "-perm", "/077"); out != "" {
+			s.t.Errorf("others can read %s", out)
+		}
+	}
+	s.do("test", "-S", "/run/contiv/netmaster.sock")
 }
 
 // keepsSockets: no unit takes another's files below /run/contiv with it when it stops.
