@@ -131,3 +131,6 @@ func isNeighbor(s string) bool {
 	a, err := netip.ParseAddr(addr)
 	return hasAS && err == nil && a.Zone() == ""
 }
+
+// HiddenPassword is shown in place of a password. An update with it keeps the password.
+const HiddenPassword = "********"

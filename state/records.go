@@ -167,6 +167,9 @@ type Bgp struct {
 	RouterIP6 string   `json:"router-ip6,omitempty"` // ADDRESS/LENGTH
 	Neighbors []string `json:"neighbors,omitempty"`  // further ones: ADDRESS or ADDRESS@AS
 	Password  string   `json:"password,omitempty"`   // of all sessions (RFC 2385)
+	// Secret names the password that the host has to ask the leader for; it changes with the
+	// password. Empty: the password is here, or there is none.
+	Secret string `json:"secret,omitempty"`
 
 	TTLSecurity bool `json:"ttl-security,omitempty"` // of all sessions (RFC 5082)
 }

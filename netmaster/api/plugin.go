@@ -7,7 +7,9 @@ import (
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/netmaster/intent"
+	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/utils/errs"
 )
 
 // plugin routes the calls agents make for container runtimes.
@@ -27,6 +29,11 @@ func (h *Handler) plugin(e *intent.Engine) {
 		ch, err := e.DeleteEndpoint(ctx, req)
 		return masterapi.DeleteEndpointResponse{EndpointConfig: ch.Endpoint}, ch.Revision, err
 	})
+	h.router.Methods(http.MethodGet).Path("/plugin/host/{label:[^/]+}/bgp-secret").HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secret, err := bgpSecret(r, e)
+		w.Header().Set("Cache-Control", "no-store")
+		h.answer(w, r, secret, err)
+	})
 	call(h, masterapi.PathUpdateEndpoint, func(ctx context.Context, req masterapi.UpdateEndpointRequest) (any, int64, error) {
 		known, err := e.UpdateEndpoint(ctx, req)
 		if !known && req.Event == "die" {
@@ -34,6 +41,19 @@ func (h *Handler) plugin(e *intent.Engine) {
 		}
 		return masterapi.UpdateEndpointResponse{IPAddress: req.IPAddress}, 0, err
 	})
+}
+
+// bgpSecret answers the agent of a host, and not even an admin, with its password.
+func bgpSecret(r *http.Request, e *intent.Engine) (masterapi.BGPSecret, error) {
+	label, err := pathVar(r, "label")
+	if err != nil {
+		return masterapi.BGPSecret{}, err
+	}
+	if id := identity.From(r.Context()); id.Kind != identity.Host || id.Name != label {
+		return masterapi.BGPSecret{}, errs.New(errs.Forbidden, "%s may not read the BGP password of host %s: the certificate of the host is needed", id, label)
+	}
+	password, err := e.BGPPassword(label)
+	return masterapi.BGPSecret{Password: password}, err
 }
 
 // call routes one call. Its content type must be exactly application/json: to

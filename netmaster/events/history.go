@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/signal"
@@ -155,7 +156,21 @@ func (h *history) objectOf(kv objdb.KV, gone bool) (contivmodel.Object, bool) {
 		return obj, false
 	}
 	if !gone {
-		obj.Object = json.RawMessage(kv.Value)
+		obj.Object = shown(kind, kv.Value)
 	}
 	return obj, gone || json.Valid(kv.Value)
+}
+
+// shown is an object as users see it: without the password that is sealed in the store.
+func shown(kind string, value []byte) json.RawMessage {
+	var b contivmodel.Bgp
+	if kind != contivmodel.BgpType || json.Unmarshal(value, &b) != nil || !seal.Sealed(b.Password) {
+		return value
+	}
+	b.Password = contivmodel.HiddenPassword
+	text, err := json.Marshal(&b)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return text
 }

@@ -17,8 +17,9 @@ type bgpTables struct {
 func registerBgps(m *model) bgpTables {
 	return bgpTables{
 		objects: register(m, contivmodel.BgpKind(), lifecycle[contivmodel.Bgp, contivmodel.BgpOper]{
-			create: putBgp,
-			update: func(x *tx, _, b *contivmodel.Bgp) error { return putBgp(x, b) },
+			create: func(x *tx, b *contivmodel.Bgp) error { return putBgp(x, nil, b) },
+			update: putBgp,
+			view:   showBgp,
 			remove: func(x *tx, b *contivmodel.Bgp) error {
 				if _, ok := x.bgps.records.get(b.Hostname); ok {
 					x.bgps.records.del(x, b.Hostname)
@@ -34,14 +35,23 @@ func registerBgps(m *model) bgpTables {
 }
 
 // putBgp plans a speaker and the record that its agent starts it by.
-func putBgp(x *tx, b *contivmodel.Bgp) error {
+func putBgp(x *tx, old, b *contivmodel.Bgp) error {
 	if inACI(x) {
 		return errs.New(errs.Invalid, "Bgp is not supported in ACI fabric mode")
+	}
+	stored := *b // what was asked for may have to be planned again
+	b = &stored
+	if err := sealPassword(x.cfg.Secrets, old, b); err != nil {
+		return err
+	}
+	password, secret, err := passwordForAgent(x.cfg, b)
+	if err != nil {
+		return err
 	}
 	x.bgps.put(x, b.Key, b)
 	x.bgps.records.put(x, b.Hostname, &state.Bgp{
 		ID: b.Hostname, Hostname: b.Hostname, RouterIP: b.Routerip, As: b.As, NeighborAs: b.NeighborAs, Neighbor: b.Neighbor,
-		RouterIP6: b.Routerip6, Neighbors: b.Neighbors, Password: b.Password, TTLSecurity: b.TTLSecurity == "yes",
+		RouterIP6: b.Routerip6, Neighbors: b.Neighbors, Password: password, Secret: secret, TTLSecurity: b.TTLSecurity == "yes",
 	})
 	return nil
 }

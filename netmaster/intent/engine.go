@@ -29,9 +29,19 @@ type Config struct {
 	AgentPort int
 	// AgentDial connects to agents; nil: without TLS.
 	AgentDial agents.Dial
+	// Secrets seals passwords for the store; nil: they are stored as they are.
+	Secrets Sealer
+	// OpenState leaves passwords in the records of agents that cannot ask for them yet.
+	OpenState bool
 	// Loops makes what keeps things outside the store as the objects say; nil: nothing.
 	// The Engine runs them.
 	Loops func(*Engine) []reconcile.Loop
+}
+
+// Sealer makes secrets unreadable; see netmaster/seal.
+type Sealer interface {
+	Seal(secret []byte) (string, error)
+	Open(sealed string) ([]byte, error)
 }
 
 // Engine is the intent of one term. Safe for concurrent use.
@@ -142,7 +152,7 @@ func (e *Engine) prepare(ctx context.Context) error {
 			return fmt.Errorf("create tenant %s: %w", contivmodel.DefaultTenant, err)
 		}
 	}
-	return nil
+	return e.sealPasswords(ctx)
 }
 
 func (e *Engine) prepareGlobal(ctx context.Context, given flags) error {

@@ -2,7 +2,11 @@
 // make on behalf of container runtimes. Member names are outward surface.
 package masterapi
 
-import "github.com/contiv/netplugin/state"
+import (
+	"net/url"
+
+	"github.com/contiv/netplugin/state"
+)
 
 // Paths of the calls; all are POSTs with Content-Type application/json.
 const (
@@ -12,6 +16,13 @@ const (
 	PathDeleteEndpoint = "/plugin/deleteEndpoint"
 	PathUpdateEndpoint = "/plugin/updateEndpoint"
 )
+
+// PathBGPSecret is where the agent of a host asks for the password of its BGP speaker: GET
+// BGPSecret.
+func PathBGPSecret(host string) string { return "/plugin/host/" + url.PathEscape(host) + "/bgp-secret" }
+
+// BGPSecret is the password of a BGP speaker; empty for none.
+type BGPSecret struct{ Password string }
 
 // RevisionHeader carries, in the answer to a call that changed something, the store
 // revision of the change, so that a caller that watches the store knows when it has
