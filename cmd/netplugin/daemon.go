@@ -71,6 +71,7 @@ func (d *daemon) wire() error {
 		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode, MTU: ovsd.TunnelMTU(o.vtepIP),
 		Store: d.store, Master: d.master, Driver: d.driver, Log: d.log.WithField("part", "agent"),
 		OnBatch:   d.onBatch,
+		BGPSecret: d.master.BGPSecret,
 		Addresses: localAddresses,
 	})
 	return nil

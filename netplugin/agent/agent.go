@@ -34,6 +34,9 @@ type Config struct {
 	Store     objdb.Store // read only
 	Master    Master
 	Driver    Driver
+	// BGPSecret, if set, asks the leader for the password of this host's BGP speaker, which
+	// is not in the store where passwords are sealed.
+	BGPSecret func(ctx context.Context, host string) (string, error)
 	// Addresses, if set, lists the addresses of this host.
 	Addresses func() []netip.Addr
 	// OnBatch, if set, is given everything of the state prefix, before the driver is told
@@ -68,6 +71,7 @@ type Agent struct {
 	byGroup   map[string]map[string]struct{} // endpoint ids by group id
 	hosts     map[string]netip.Addr          // VTEP by host label
 	links     map[string]netip.Prefix        // subnet of the routers, by host label of each BGP speaker
+	speaker   speaker
 	groups    map[string]state.EndpointGroup
 	rules     map[string]struct{} // ids of those declared
 	services  services
@@ -93,7 +97,7 @@ func New(cfg Config) *Agent {
 	a := &Agent{
 		cfg: cfg, networks: map[string]drivers.Network{}, records: map[string]state.Network{}, endpoints: map[string]state.Endpoint{},
 		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{}, byGroup: map[string]map[string]struct{}{},
-		hosts: map[string]netip.Addr{}, links: map[string]netip.Prefix{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(),
+		hosts: map[string]netip.Addr{}, links: map[string]netip.Prefix{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(), speaker: newSpeaker(),
 		hostKick: make(chan struct{}, 1), metrics: newMetrics(),
 	}
 	a.oper = newOperWriter(cfg, a.operRecords)
@@ -121,6 +125,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return ctx.Err()
 	})
 	g.Go(func() error { return a.publishHost(ctx) })
+	g.Go(func() error { return a.askSecrets(ctx) })
 	g.Go(func() error { return a.oper.run(ctx) })
 	err := g.Wait()
 	if errs.Is(err, errs.Invalid) {

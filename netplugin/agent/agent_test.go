@@ -43,13 +43,20 @@ func commit(t *testing.T, store objdb.Store, ops ...objdb.Op) {
 
 func start(t *testing.T, store objdb.Store) (*Agent, *fakedriver.Driver, <-chan error) {
 	t.Helper()
+	return startWith(t, store, func(*Config) {})
+}
+
+func startWith(t *testing.T, store objdb.Store, change func(*Config)) (*Agent, *fakedriver.Driver, <-chan error) {
+	t.Helper()
 	log := logrus.New()
 	log.SetLevel(logrus.PanicLevel)
 	d := fakedriver.New()
-	a := New(Config{
+	cfg := Config{
 		HostLabel: "host1", VTEP: netip.MustParseAddr("192.168.60.10"), CtrlIP: netip.MustParseAddr("192.168.2.10"),
 		FwdMode: "routing", Store: store, Master: hostapitest.Master{Store: store}, Driver: d, Log: log,
-	})
+	}
+	change(&cfg)
+	a := New(cfg)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- a.Run(ctx) }()

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/bgp"
 	"github.com/contiv/netplugin/state"
@@ -16,18 +15,19 @@ import (
 // hosts are on one link.
 func (a *Agent) setBgp(rec state.Bgp) {
 	c, err := asSpeaker(rec)
-	if err != nil {
-		a.cfg.Log.WithError(err).Error("a BGP speaker cannot be as it is configured")
-	}
 	if rec.Hostname == a.cfg.HostLabel {
-		a.cfg.Driver.Apply(drivers.Speaker{Config: c}) // which refuses it, and says so to those who ask
+		a.speaker.rec = &rec
+		a.declareSpeaker()
+	} else if err != nil {
+		a.cfg.Log.WithError(err).Error("a BGP speaker cannot be as it is configured")
 	}
 	a.setLink(rec.Hostname, c.Router.Masked())
 }
 
 func (a *Agent) removeBgp(host string) {
 	if host == a.cfg.HostLabel {
-		a.cfg.Driver.Delete(drivers.KindSpeaker, "")
+		a.speaker.rec = nil
+		a.declareSpeaker()
 	}
 	a.setLink(host, netip.Prefix{})
 	delete(a.links, host)

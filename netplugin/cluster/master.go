@@ -121,6 +121,13 @@ func (m *Master) UpdateEndpoint(ctx context.Context, req masterapi.UpdateEndpoin
 	return err
 }
 
+// BGPSecret asks for the password of this host's BGP speaker.
+func (m *Master) BGPSecret(ctx context.Context, host string) (string, error) {
+	var resp masterapi.BGPSecret
+	_, err := m.call(ctx, http.MethodGet, masterapi.PathBGPSecret(host), nil, &resp)
+	return resp.Password, err
+}
+
 // CreateNetwork makes a network; one that exists with the same settings is no error.
 func (m *Master) CreateNetwork(ctx context.Context, n contivmodel.Network) error {
 	var resp contivmodel.Network
