@@ -32,6 +32,10 @@ type LeaderConfig struct {
 	AgentDial   agents.Dial // connects to agents; nil: without TLS
 	Docker      Docker      // docker networks, in mode docker
 	ACIGateway  string      // URL of the gateway to an ACI fabric; "" means aci.DefaultURL
+	// Secrets seals passwords for the store; nil: they are stored as they are. OpenState
+	// leaves them in the records of agents, which cannot ask for them without a certificate.
+	Secrets   intent.Sealer
+	OpenState bool
 	// DefaultNetwork is created in a cluster that has no network yet; nil: none is.
 	DefaultNetwork *contivmodel.Network
 	// Members is what this netmaster knows of the agents; nil: nothing.
@@ -65,6 +69,7 @@ func NewLeader(cfg LeaderConfig) NewController {
 		records := hostapi.New(hostapi.Config{Log: cfg.Log, Store: store, Fence: lead.Fence(), Swarm: cfg.ClusterMode == "swarm-mode"})
 		engine, err := intent.New(ctx, intent.Config{
 			Log: cfg.Log, ClusterMode: cfg.ClusterMode, FwdMode: cfg.FwdMode, Infra: cfg.Infra, AgentPort: cfg.AgentPort, AgentDial: cfg.AgentDial,
+			Secrets: cfg.Secrets, OpenState: cfg.OpenState,
 			Loops: func(e *intent.Engine) []reconcile.Loop {
 				fabric := aci.New(aci.Config{
 					Log: cfg.Log, Store: store, Fence: lead.Fence(), Gateway: gateway,
