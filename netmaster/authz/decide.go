@@ -197,3 +197,17 @@ func (t *Rules) Covers(method, path string) bool {
 		return ok
 	})
 }
+
+// Object names the object that a request is about: its kind, its key, and the tenant that
+// the key names; nothing if it is about none.
+func (t *Rules) Object(method, path string) (kind, key, tenant string) {
+	r, value := t.find(Request{Method: method, Path: path})
+	if r.kind == nil {
+		return "", "", ""
+	}
+	d := decision{rule: r, value: value}
+	if inTenant(r.kind.Description()) {
+		tenant = d.tenant()
+	}
+	return r.kind.Description().Type, value, tenant
+}
