@@ -12,6 +12,7 @@ import (
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/tlsport"
 	"github.com/contiv/netplugin/utils/version"
 )
 
@@ -91,6 +92,9 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	controller := daemon.LeaderConfig{
 		Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members, Grace: o.grace,
 		Docker: docker, DefaultNetwork: first, AgentDial: sec.dialer().DialContext,
+	}
+	if o.secure.Mode.TLS() {
+		controller.Secrets, controller.OpenState = sec.sealer("bgp"), o.secure.Mode != tlsport.Require
 	}
 	if nodes != nil {
 		controller.Nodes = nodes

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/mgmtfn/socket"
+	"github.com/contiv/netplugin/netmaster/audit"
 	"github.com/contiv/netplugin/netmaster/auth"
 	"github.com/contiv/netplugin/netmaster/authz"
 	"github.com/contiv/netplugin/netmaster/ca"
@@ -37,6 +38,7 @@ type securityOptions struct {
 	secretFile, joinList string
 	socket, authListen   string
 	certTTL              time.Duration
+	audit                auditOptions
 
 	secret []byte
 	join   []string
@@ -108,6 +110,7 @@ type security struct {
 	auth  *auth.Service
 	files pki.Files // of the user's own PKI
 	creds *pki.Credentials
+	audit *audit.Log // nil: nothing is noted
 
 	store  atomic.Pointer[objdb.Store]
 	daemon atomic.Pointer[daemon.Daemon]
@@ -137,8 +140,11 @@ func newSecurity(ctx context.Context, o *securityOptions, address string, log lo
 		return nil, err
 	}
 	s.creds = s.ca.Credentials()
+	if err := s.openAudit(); err != nil {
+		return nil, err
+	}
 	s.auth, err = auth.New(auth.Config{
-		Store: s.openStore, Keys: s.keys, Bootstrap: true, Announce: s.announce, Forget: s.forget,
+		Store: s.openStore, Keys: s.keys, Bootstrap: true, Announce: s.announce, Sealer: s.sealer("auth"), Audit: s.noteLogin, Forget: s.forget,
 		Log: log.WithField("part", "auth"), Version: version.Get().Version,
 	})
 	return s, err
@@ -208,7 +214,7 @@ func (s *security) config(mode string) (daemon.Security, error) {
 	}
 	rules := authz.New(authz.Config{Swarm: mode == "swarm-mode"})
 	c.Credentials, c.Tokens = s.creds, s.auth
-	c.Gate = func(next http.Handler) http.Handler { return authz.Gate(rules, next) }
+	c.Gate = s.gate(rules)
 	c.Local = map[string]http.Handler{securityapi.Prefix: s.ca.Handler(), auth.Prefix: s.auth.Handler()}
 	if s.opts.socket == "" {
 		return c, nil
@@ -247,6 +253,9 @@ func (s *security) run(ctx context.Context) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.ca.Run(ctx) })
+	if s.audit != nil {
+		g.Go(func() error { s.audit.Run(ctx); return nil })
+	}
 	if s.opts.OwnPKI() {
 		g.Go(func() error { s.files.Follow(ctx, s.creds, s.log); return nil })
 	}

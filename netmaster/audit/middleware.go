@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -15,19 +14,10 @@ const (
 	maxText   = 256 // bytes of what a client chooses
 )
 
-type accountKey struct{}
-
-// Account notes whom a login is for, in the record of its request.
-func Account(ctx context.Context, name string) {
-	if to, ok := ctx.Value(accountKey{}).(*string); ok {
-		*to = cut(name, maxText)
-	}
-}
-
 // Middleware notes what next answers, for the identity in the request's context.
 func Middleware(l *Log, rules *authz.Rules, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		account, served := "", false
+		served := false
 		rec := &recorder{ResponseWriter: w}
 		method, path := r.Method, r.URL.EscapedPath()
 		defer func() {
@@ -46,11 +36,11 @@ func Middleware(l *Log, rules *authz.Rules, next http.Handler) http.Handler {
 			kind, key, tenant := rules.Object(method, path)
 			l.Add(Record{
 				Who: id.String(), How: id.How, Source: id.Source, Verb: cut(method, 16), Path: cut(path, maxText),
-				Kind: kind, Key: cut(key, maxText), Tenant: cut(tenant, maxText), Account: account, Status: rec.code,
+				Kind: kind, Key: cut(key, maxText), Tenant: cut(tenant, maxText), Status: rec.code,
 				Reason: strings.TrimSpace(string(rec.reason)), Revision: w.Header().Get(masterapi.RevisionHeader),
 			})
 		}()
-		next.ServeHTTP(rec, r.WithContext(context.WithValue(r.Context(), accountKey{}, &account)))
+		next.ServeHTTP(rec, r)
 		served = true
 	})
 }
