@@ -2,7 +2,11 @@ package commands
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/netip"
+	"os"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -35,19 +39,53 @@ func bgpOptions() []option {
 		{field: "neighbor", name: "neighbor", usage: "the neighbor's `ADDRESS`"},
 		{field: "routerip6", name: "router-ip6", usage: "the speaker's own IPv6 address, `ADDRESS/LENGTH`; without it no IPv6 is announced"},
 		{field: "neighbors", name: "more-neighbors", usage: "further neighbors, each `ADDRESS[@NUMBER]`"},
-		{field: "password", name: "password", usage: "`SECRET` that signs the sessions (RFC 2385)"},
+		{field: "password", name: "password", usage: "`SECRET` that signs the sessions (RFC 2385); others on this host can see it, unlike with --password-file"},
 	}
 }
 
 func bgpFlags() []cli.Flag {
 	return append(fieldFlags(contivmodel.BgpKind(), bgpOptions()),
+		&cli.StringFlag{Name: "password-file", Usage: "`FILE` with the secret; - for stdin"},
 		&cli.BoolFlag{Name: "ttl-security", Usage: "accept sessions from the link only (RFC 5082); neighbors must do the same"})
 }
+
+// readBgpPassword takes the password from a file or from stdin, where no process list shows
+// it.
+func readBgpPassword(cmd *cli.Command, b *contivmodel.Bgp) error {
+	path := cmd.String("password-file")
+	switch {
+	case path == "":
+		return nil
+	case b.Password != "":
+		return misuse("--password and --password-file do not go together")
+	}
+	in := cmd.Root().Reader
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return &failure{status: exitLocal, err: fmt.Errorf("read the password: %w", err)}
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxBgpPassword))
+	if err != nil {
+		return &failure{status: exitLocal, err: fmt.Errorf("read the password: %w", err)}
+	}
+	b.Password = strings.TrimRight(string(text), "\r\n")
+	return nil
+}
+
+// maxBgpPassword bounds what is read, in bytes; netmaster says how long one may be.
+const maxBgpPassword = 1 << 10
 
 func createBgp(ctx context.Context, cmd *cli.Command) error {
 	kind := contivmodel.BgpKind()
 	b := &contivmodel.Bgp{Hostname: cmd.Args().First()}
 	fill(cmd, kind, b, bgpOptions(), nil)
+	if err := readBgpPassword(cmd, b); err != nil {
+		return err
+	}
 	if cmd.Bool("ttl-security") {
 		b.TTLSecurity = "yes"
 	}
