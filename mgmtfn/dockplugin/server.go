@@ -120,7 +120,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		cnm.Answer(w, http.StatusBadRequest, failure(err))
 		return
 	}
-	log.WithField("body", string(body)).Debug("called by the Docker Engine")
+	log.WithField("bytes", len(body)).Debug("called by the Docker Engine") // not the body: labels and options may be secret
 	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
 	defer cancel()
 	began := time.Now()

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,6 +27,7 @@ const (
 	defaultHeartbeat  = 15 * time.Second
 	defaultPatience   = 30 * time.Second
 	defaultMaxStreams = 1024
+	defaultMaxEach    = 128
 	defaultMaxBatches = 16 << 10
 	defaultMaxBytes   = 16 << 20
 )
@@ -38,6 +40,7 @@ type Config struct {
 	Heartbeat  time.Duration // between signs of life on a quiet stream; 15 s
 	Patience   time.Duration // how long a write may take before the client is cut off; 30 s
 	MaxStreams int           // how many clients there may be; 1024
+	MaxEach    int           // how many of one identity, or without one of one address; 128
 	MaxBatches int           // how many transactions are remembered; 16384
 	MaxBytes   int           // how many bytes of objects are remembered; 16 MiB
 }
@@ -49,7 +52,8 @@ type Hub struct {
 	streams atomic.Int64
 
 	mu    sync.Mutex
-	store objdb.Store // nil until Run
+	store objdb.Store    // nil until Run
+	each  map[string]int // streams by who asks
 }
 
 // NewHub makes a Hub. Until Run it answers that it is not ready.
@@ -57,9 +61,10 @@ func NewHub(cfg Config) *Hub {
 	orDefault(&cfg.Heartbeat, defaultHeartbeat)
 	orDefault(&cfg.Patience, defaultPatience)
 	orDefault(&cfg.MaxStreams, defaultMaxStreams)
+	orDefault(&cfg.MaxEach, defaultMaxEach)
 	orDefault(&cfg.MaxBatches, defaultMaxBatches)
 	orDefault(&cfg.MaxBytes, defaultMaxBytes)
-	return &Hub{cfg: cfg, history: newHistory(cfg.MaxBatches, cfg.MaxBytes)}
+	return &Hub{cfg: cfg, history: newHistory(cfg.MaxBatches, cfg.MaxBytes), each: map[string]int{}}
 }
 
 func orDefault[T comparable](v *T, preset T) {
@@ -97,7 +102,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s, err := h.open(w, r)
 	if err == nil {
-		defer h.streams.Add(-1)
+		defer h.leave(s)
 		err = s.run(r.Context())
 	}
 	switch {
@@ -139,7 +144,37 @@ func (h *Hub) open(w http.ResponseWriter, r *http.Request) (*stream, error) {
 		h.streams.Add(-1)
 		return nil, errs.New(errs.Unavailable, "there are %d streams already; try again later", h.cfg.MaxStreams)
 	}
+	s.who = who(s.asks, r.RemoteAddr)
+	h.mu.Lock()
+	h.each[s.who]++
+	n := h.each[s.who]
+	h.mu.Unlock()
+	if n > h.cfg.MaxEach {
+		h.leave(s)
+		return nil, errs.New(errs.Unavailable, "%s has %d streams already; close one", s.who, h.cfg.MaxEach)
+	}
 	return s, nil
+}
+
+// leave counts a stream out.
+func (h *Hub) leave(s *stream) {
+	h.streams.Add(-1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.each[s.who]--; h.each[s.who] == 0 {
+		delete(h.each, s.who)
+	}
+}
+
+// who is whose streams are counted together: an identity's, or an address's.
+func who(id identity.Identity, remote string) string {
+	if id.Kind != identity.Anonymous {
+		return id.String()
+	}
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		remote = host
+	}
+	return "address " + remote
 }
 
 // kinds reads the filter: type strings, separated by commas or given several times;

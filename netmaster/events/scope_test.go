@@ -1,6 +1,8 @@
 package events_test
 
 import (
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -22,4 +24,29 @@ func TestTenants(t *testing.T) {
 	put(t, store, 2, "network/red:b", "Bgp/host1")
 	put(t, store, 3, "network/blue:b")
 	l.expect("event: added\nid: 4\ndata: {\"event\":\"added\",\"revision\":4,\"objects\":[{\"kind\":\"network\",\"key\":\"blue:b\",\"object\":{\"v\":3}}]}\n")
+}
+
+// TestStreamsOfOne: one identity does not take the streams of all.
+func TestStreamsOfOne(t *testing.T) {
+	hub := run(t, memory.New(), events.Config{MaxEach: 2})
+	jane := httptest.NewServer(as(identity.Identity{Kind: identity.User, Name: "jane", Grants: []identity.Grant{{Role: identity.Viewer}}}, hub))
+	t.Cleanup(jane.Close)
+	vic := httptest.NewServer(as(identity.Identity{Kind: identity.User, Name: "vic", Grants: []identity.Grant{{Role: identity.Viewer}}}, hub))
+	t.Cleanup(vic.Close)
+	for range 2 {
+		listen(t, jane.URL, "").next()
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, jane.URL+events.Path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := jane.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusServiceUnavailable || string(text) != "user jane has 2 streams already; close one\n" {
+		t.Errorf("a third stream: status %d, %q", resp.StatusCode, text)
+	}
+	listen(t, vic.URL, "").next()
 }

@@ -22,6 +22,7 @@ type stream struct {
 	hub   *Hub
 	store objdb.Store
 	kinds []string          // nil: all
+	who   string            // whose streams it counts among
 	asks  identity.Identity // who is shown no more than it may see
 
 	resume bool  // go on after since
