@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
@@ -99,7 +100,14 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if nodes != nil {
 		controller.Nodes = nodes
 	}
+	metrics := prometheus.NewRegistry()
+	if sec.audit != nil {
+		if err := metrics.Register(sec.audit); err != nil {
+			return err
+		}
+	}
 	d, err := daemon.New(daemon.Config{
+		Metrics:       metrics,
 		Listeners:     listeners,
 		Address:       o.internal,
 		OpenStore:     o.opener(sec, log),

@@ -59,8 +59,10 @@ func (h *health) set(services []Service) error {
 				continue
 			}
 			s = &healthServer{done: make(chan struct{})}
-			s.server = &http.Server{Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second,
-				IdleTimeout: 30 * time.Second, MaxHeaderBytes: 8 << 10}
+			s.server = &http.Server{
+				Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second,
+				IdleTimeout: 30 * time.Second, MaxHeaderBytes: 8 << 10,
+			}
 			h.servers[port] = s
 			go func() {
 				defer close(s.done)

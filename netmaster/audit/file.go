@@ -56,7 +56,7 @@ func (f *File) open() error {
 	return nil
 }
 
-// Write implements Sink. A write that fails is tried with the file opened anew, once.
+// Write implements Sink. A write that fails is tried with the file opened again, once.
 func (f *File) Write(line []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
