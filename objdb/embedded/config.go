@@ -44,7 +44,8 @@ type Config struct {
 
 	// InitialCluster lists all members, "name=http://host:port,…" (the scheme may be
 	// left out): who is asked when a member starts for the first time. Empty: this
-	// member alone.
+	// member alone. With TLS, https is what the scheme is by default; in mode require it is
+	// https whatever the list says.
 	InitialCluster string
 	// Name is this member in InitialCluster. Empty: the member whose address is
 	// ListenPeer.
@@ -122,6 +123,12 @@ func (c Config) clustered(e *embed.Config) error {
 			return errs.New(errs.Invalid, "member %q of the store's initial cluster is not name=host:port", text)
 		}
 		u, err := memberURL(address)
+		if c.secure() && (c.Mode == tlsport.Require || !strings.Contains(address, "://")) {
+			u.Scheme = "https"
+		}
+		if err == nil && u.Scheme == "https" && !c.secure() {
+			err = errs.New(errs.Invalid, "%q needs TLS (--tls)", address)
+		}
 		if err != nil {
 			return errs.New(errs.Invalid, "member %s of the store's initial cluster: %w", n, err)
 		}
@@ -150,12 +157,17 @@ func (c Config) clustered(e *embed.Config) error {
 	return nil
 }
 
-// memberURL parses host:port with or without http:// in front.
+// memberURL parses host:port with or without http:// or https:// in front.
 func memberURL(text string) (url.URL, error) {
-	address := strings.TrimPrefix(strings.TrimSpace(text), "http://")
+	scheme := "http"
+	address, secure := strings.CutPrefix(strings.TrimSpace(text), "https://")
+	if secure {
+		scheme = "https"
+	}
+	address = strings.TrimPrefix(address, "http://")
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" || net.ParseIP(host) == nil {
 		return url.URL{}, errs.New(errs.Invalid, "%q is not an IP address and a port", text)
 	}
-	return url.URL{Scheme: "http", Host: address}, nil
+	return url.URL{Scheme: scheme, Host: address}, nil
 }

@@ -26,6 +26,7 @@ const (
 type Server struct {
 	e       *embed.Etcd
 	clients *clientPort // nil: the library serves them
+	peers   *peerPort   // nil: the library serves them, without TLS
 	streams *streams
 	log     *logger
 	once    sync.Once // Close
@@ -50,19 +51,28 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 			return nil, err
 		}
 	}
+	var peers *peerPort
+	if cfg.secure() && cfg.InitialCluster != "" {
+		if peers, err = securePeers(cfg, ec); err != nil {
+			port.Close()
+			return nil, err
+		}
+	}
 	e, err := embed.StartEtcd(ec)
 	if err != nil {
 		if port != nil {
 			port.Close()
 		}
+		peers.close()
 		return nil, errs.New(errs.Unavailable, "start the store in %s on %s: %w", cfg.Dir, cfg.ListenClient, err)
 	}
-	s := &Server{e: e, streams: open, log: log}
+	s := &Server{e: e, peers: peers, streams: open, log: log}
 	if port != nil {
 		s.clients = serveClients(port, e.Server, open, cfg.AgentReads)
 	}
 	select {
 	case <-e.Server.ReadyNotify():
+		peers.moveToTLS(e.Server)
 		return s, nil
 	case err = <-e.Err():
 	case <-e.Server.StopNotify():
@@ -102,6 +112,7 @@ func (s *Server) Close() {
 			s.e.Close()
 		}()
 		wait(closed, closeWithin)
+		s.peers.close()
 	})
 }
 

@@ -126,6 +126,10 @@ func KeyHash(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// MasterName is a DNS name in the certificate of every netmaster, and of nobody else: for
+// libraries that check a name instead of a unit.
+const MasterName = "netmaster.contiv.internal"
+
 // Subject is what a certificate is to say.
 type Subject struct {
 	Name  string // common name: host label, or address of a netmaster
@@ -179,6 +183,10 @@ func (a *Authority) sign(public crypto.PublicKey, s Subject, now time.Time) ([]b
 	if err != nil {
 		return nil, err
 	}
+	names := slices.DeleteFunc(slices.Clone(s.Names), func(n string) bool { return n == MasterName })
+	if s.Unit == UnitMaster {
+		names = append(names, MasterName)
+	}
 	end := now.Add(s.Valid)
 	if end.After(a.Cert.NotAfter) {
 		end = a.Cert.NotAfter
@@ -187,7 +195,7 @@ func (a *Authority) sign(public crypto.PublicKey, s Subject, now time.Time) ([]b
 		SerialNumber: serial, Subject: pkix.Name{CommonName: s.Name, OrganizationalUnit: []string{string(s.Unit)}, Organization: []string{"contiv"}},
 		NotBefore: now.Add(-min(skew, s.Valid)), NotAfter: end, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		IPAddresses: s.IPs, DNSNames: s.Names,
+		IPAddresses: s.IPs, DNSNames: names,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.Cert, public, a.key)
 	if err != nil {

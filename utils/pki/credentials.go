@@ -3,6 +3,7 @@ package pki
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"sync"
 
 	"github.com/contiv/netplugin/utils/errs"
@@ -75,6 +76,24 @@ func (c *Credentials) Roots() []*x509.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.roots
+}
+
+// PairPEM returns the certificate, with intermediate ones after it, and the private key, in
+// PEM, for a library that reads them from files. The error's kind is Unavailable while there
+// are none.
+func (c *Credentials) PairPEM() (certPEM, keyPEM []byte, err error) {
+	pair, err := c.current()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, der := range pair.Certificate {
+		certPEM = append(certPEM, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return nil, nil, errs.New(errs.Internal, "encode a private key: %w", err)
+	}
+	return certPEM, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
 // Changed returns a channel that is closed at the next change of anything.
