@@ -152,3 +152,108 @@ func TestTLSAndTokens(t *testing.T) {
 		t.Errorf("after the watch: %v", err)
 	}
 }
+
+// TestGrantRead: a token of the policy reads what is listed and nothing else; taken away, the
+// right is no deletion, and the watch goes on by itself when it is given back.
+func TestGrantRead(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	server := newSecured(t, ctx)
+	admin := connect(t, server.good)
+	prefixes := []string{"/contiv.io/state/", "/contiv.io/global"}
+	grant := func(prefixes []string, dry bool) (said string) {
+		t.Helper()
+		if err := admin.GrantRead(ctx, "contiv-agent", prefixes, dry, func(s string) { said += s }); err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	for _, dry := range []bool{true, true, false} {
+		if said := grant(prefixes, dry); !strings.HasPrefix(said, "create ACL policy contiv-agent") {
+			t.Errorf("dry %t: %s", dry, said)
+		}
+	}
+	if said := grant(prefixes, false); said != "" {
+		t.Errorf("again: %s", said)
+	}
+	raw, err := api.NewClient(&api.Config{
+		Address: server.p.URL(), Token: server.good.Token,
+		TLSConfig: api.TLSConfig{CAFile: server.good.CA, CertFile: server.good.Cert, KeyFile: server.good.Key},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := raw.ACL().TokenCreate(&api.ACLToken{Policies: []*api.ACLLink{{Name: "contiv-agent"}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(key string) {
+		t.Helper()
+		if _, err := admin.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put(key, []byte("1"))}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("/contiv.io/state/a")
+	put("/contiv.io/obj/a")
+	cfg := server.good
+	cfg.Token = token.SecretID
+	agent := connect(t, cfg)
+	watch := agent.Watch(ctx, "/contiv.io/state/")
+	if b := <-watch; !b.Snapshot || len(b.Events) != 1 {
+		t.Errorf("what it may read: %+v", b)
+	}
+	if err := agent.Health(ctx); err != nil {
+		t.Errorf("health: %v", err)
+	}
+	_, read := agent.Get(ctx, "/contiv.io/obj/a")
+	_, write := agent.Commit(ctx, objdb.Txn{Then: []objdb.Op{objdb.Put("/contiv.io/state/a", nil)}})
+	_, lease := agent.Grant(ctx, time.Minute)
+	for name, err := range map[string]error{"read intent": read, "write": write, "session": lease} {
+		if !errs.Is(err, errs.Invalid) {
+			t.Errorf("%s: %v, want an Invalid error", name, err)
+		}
+	}
+
+	// undeleted takes what the watch delivers until something holds.
+	undeleted := func(what string, holds func() bool) {
+		t.Helper()
+		for !holds() {
+			select {
+			case b, ok := <-watch:
+				if !ok {
+					t.Fatal(what + ": never")
+				}
+				for _, ev := range b.Events {
+					if ev.Deleted {
+						t.Errorf("%s: a deletion: %+v", what, b)
+					}
+				}
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	grant(prefixes[1:], false)
+	n := 0
+	undeleted("Health tells that the right is gone", func() bool {
+		n++
+		put(fmt.Sprint("/contiv.io/state/", n)) // ends the query that is under way
+		return agent.Health(ctx) != nil
+	})
+	grant(prefixes, false)
+	undeleted("Health tells that the right is there again", func() bool { return agent.Health(ctx) == nil })
+	put("/contiv.io/state/late")
+	seen := false
+	for !seen {
+		b, ok := <-watch
+		if !ok {
+			t.Fatal("with the right again the watch delivers nothing")
+		}
+		for _, ev := range b.Events {
+			seen = seen || ev.KV.Key == "/contiv.io/state/late"
+			if ev.Deleted {
+				t.Errorf("with the right again, a deletion: %+v", b)
+			}
+		}
+	}
+}

@@ -84,9 +84,6 @@ func (c Config) server(log *logger) (*embed.Config, error) {
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "the store's client address: %w", err)
 	}
-	if c.secure() && c.Credentials == nil {
-		return nil, errs.New(errs.Invalid, "the store is to serve TLS, but has no certificate")
-	}
 	e := embed.NewConfig()
 	e.Dir = c.Dir
 	e.ListenClientUrls, e.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
@@ -114,6 +111,17 @@ func (c Config) server(log *logger) (*embed.Config, error) {
 	return e, c.clustered(e)
 }
 
+// checkTLS reports what is wrong once it is known whether there is TLS.
+func (c Config) checkTLS(e *embed.Config) error {
+	switch {
+	case c.secure() && c.Credentials == nil:
+		return errs.New(errs.Invalid, "the store is to serve TLS, but has no certificate")
+	case !c.secure() && strings.Contains(e.InitialCluster, "=https://"):
+		return errs.New(errs.Invalid, "members of the store's initial cluster are to be reached by https, which takes TLS (--tls accept or require)")
+	}
+	return nil
+}
+
 func (c Config) clustered(e *embed.Config) error {
 	var members []string
 	name, self := c.Name, url.URL{}
@@ -125,9 +133,6 @@ func (c Config) clustered(e *embed.Config) error {
 		u, err := memberURL(address)
 		if c.secure() && (c.Mode == tlsport.Require || !strings.Contains(address, "://")) {
 			u.Scheme = "https"
-		}
-		if err == nil && u.Scheme == "https" && !c.secure() {
-			err = errs.New(errs.Invalid, "%q needs TLS (--tls)", address)
 		}
 		if err != nil {
 			return errs.New(errs.Invalid, "member %s of the store's initial cluster: %w", n, err)

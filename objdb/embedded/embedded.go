@@ -40,6 +40,9 @@ type Server struct {
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	log := newLogger(cfg.Log)
 	ec, err := cfg.server(log)
+	if err == nil {
+		err = cfg.checkTLS(ec)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/contiv/netplugin/objdb/embedded"
 	"github.com/contiv/netplugin/objdb/etcd"
 	"github.com/contiv/netplugin/test/eventually"
+	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/tlsport"
 )
@@ -135,6 +136,48 @@ func TestFromPlainToTLS(t *testing.T) {
 		if text, err := askPeer(peers[0], stranger); err == nil {
 			t.Errorf("%s talks to a member: %s", name, text)
 		}
+	}
+}
+
+// TestSecureFromTheStart: a new cluster whose members require TLS is one from its first
+// election on, whatever scheme the list has; https without TLS is refused.
+func TestSecureFromTheStart(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() {
+		eventually.True(t, "all connections between members have ended", func() bool { return goleak.Find(before) == nil })
+	})
+	c := newCluster(t)
+	peers, clients := freePorts(t, 3), freePorts(t, 3)
+	list := fmt.Sprintf("m0=%s,m1=http://%s,m2=https://%s", peers[0], peers[1], peers[2])
+	cfg := embedded.Config{Dir: t.TempDir(), ListenClient: clients[0], ListenPeer: peers[0], InitialCluster: list, NoSync: true}
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("before it is known whether there is TLS: %v", err)
+	}
+	if _, err := embedded.Start(t.Context(), cfg); !errs.Is(err, errs.Invalid) {
+		t.Errorf("https without TLS: %v, want an Invalid error", err)
+	}
+	cfg.Mode = tlsport.Require
+	if _, err := embedded.Start(t.Context(), cfg); !errs.Is(err, errs.Invalid) {
+		t.Errorf("TLS without a certificate: %v, want an Invalid error", err)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for i := range 3 {
+		member := cfg
+		member.Dir, member.ListenClient, member.ListenPeer = t.TempDir(), clients[i], peers[i]
+		member.Credentials, member.AgentReads = c.member(t, pki.UnitMaster, fmt.Sprint("m", i)), agentReads
+		wg.Go(func() {
+			s, err := embedded.Start(t.Context(), member)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(s.Close)
+		})
+	}
+	wg.Wait()
+	if text, err := askPeer(peers[2], c.member(t, pki.UnitMaster, "m")); err != nil || strings.Count(text, "https://127.0.0.1") < 3 {
+		t.Errorf("members: %s, %v", text, err)
 	}
 }
 

@@ -57,7 +57,10 @@ func TestGrantRead(t *testing.T) {
 			_, err := raw.RoleGrantPermission(ctx, "agent", "/c/obj/", "/c/obj0", clientv3.PermissionType(clientv3.PermReadWrite))
 			return err
 		},
-		func() error { _, err := raw.UserAddWithOptions(ctx, "root", "", &clientv3.UserAddOptions{NoPassword: true}); return err },
+		func() error {
+			_, err := raw.UserAddWithOptions(ctx, "root", "", &clientv3.UserAddOptions{NoPassword: true})
+			return err
+		},
 		func() error { _, err := raw.RoleAdd(ctx, "root"); return err },
 		func() error { _, err := raw.UserGrantRole(ctx, "root", "root"); return err },
 		func() error { _, err := raw.AuthEnable(ctx); return err },
