@@ -54,9 +54,10 @@ func main() {
 func command() *cli.Command {
 	o := &options{}
 	return &cli.Command{
-		Name:  "netmaster",
-		Usage: "Contiv's controller: networks, tenants, groups and addresses of a cluster",
-		Flags: slices.Concat(o.network.Flags(env), o.flags(), o.first.flags(), o.store.Flags(env), o.member.flags(&o.store), o.secure.flags(), o.secure.audit.flags(), o.log.Flags(env)),
+		Name:     "netmaster",
+		Usage:    "Contiv's controller: networks, tenants, groups and addresses of a cluster",
+		Commands: []*cli.Command{o.storeCommand()},
+		Flags:    slices.Concat(o.network.Flags(env), o.flags(), o.first.flags(), o.store.Flags(env), o.member.flags(&o.store), o.secure.flags(), o.secure.audit.flags(), o.log.Flags(env)),
 		Action: func(ctx context.Context, _ *cli.Command) error {
 			log, err := o.log.Open("netmaster", os.Stderr)
 			if err != nil {
