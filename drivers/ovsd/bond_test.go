@@ -40,7 +40,7 @@ func TestInsideBond(t *testing.T) {
 	ready(t, d)
 	down := func(want ...bool) {
 		t.Helper()
-		eventually.True(t, "the driver gets there", func() bool {
+		eventually.True(t, "the states of the uplinks", func() bool {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			return slices.EqualFunc(d.uplinks(), want, func(u ofnet.Uplink, down bool) bool { return u.Down == down })
@@ -48,7 +48,7 @@ func TestInsideBond(t *testing.T) {
 	}
 	current := func(want ...bool) {
 		t.Helper()
-		eventually.True(t, "the driver gets there", func() bool {
+		eventually.True(t, "what LACP says of the members", func() bool {
 			var got []bool
 			for _, name := range cfg.Uplinks {
 				_, row, _ := d.find("Interface", "name", name)

@@ -60,7 +60,7 @@ func TestInsideDatapathID(t *testing.T) {
 		d.Apply(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
 		d.Synced(drivers.SourceStore)
 		ready(t, d)
-		eventually.True(t, "the driver gets there", func() bool {
+		eventually.True(t, "the uplink port and the datapath id", func() bool {
 			return len(d.uplinkPorts()) == len(uplinks) && id(d) == datapathID(cfg.HostLabel, VLANBridge)
 		})
 		sw := d.bridges[ofnet.VLAN].sw
@@ -69,7 +69,7 @@ func TestInsideDatapathID(t *testing.T) {
 			t.Fatal(err)
 		}
 		var port ovsdb.UUID
-		eventually.True(t, "the driver gets there", func() bool {
+		eventually.True(t, "the number of port low", func() bool {
 			_, row, _ := d.find("Interface", "name", "low")
 			n, _ := row.Int("ofport")
 			port, _, _ = d.find("Port", "name", "low")
@@ -78,7 +78,7 @@ func TestInsideDatapathID(t *testing.T) {
 		if err := d.removePorts(t.Context(), VLANBridge, port); err != nil {
 			t.Fatal(err)
 		}
-		eventually.True(t, "the driver gets there", func() bool { _, _, there := d.find("Interface", "name", "low"); return !there })
+		eventually.True(t, "port low is removed", func() bool { _, _, there := d.find("Interface", "name", "low"); return !there })
 		ready(t, d)
 		if after := sw.Status().Connects; after != before || id(d) != datapathID(cfg.HostLabel, VLANBridge) {
 			t.Errorf("uplinks %q: %d connections, then %d; datapath id %s", uplinks, before, after, id(d))
@@ -126,7 +126,7 @@ func TestInsideTunnelPort(t *testing.T) {
 			})
 			return all
 		}
-		eventually.True(t, "the driver gets there", func() bool { all := tunnels(); return len(all) == 1 && maps.Equal(all[0], want) })
+		eventually.True(t, "one tunnel port with these options", func() bool { all := tunnels(); return len(all) == 1 && maps.Equal(all[0], want) })
 		stop()
 	}
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/contiv/netplugin/ovsdb"
 )
 
-// Cleanup removes the bridges and links that carry the driver's mark, the rules that
-// translate addresses, and changes of kernel settings, moves addresses of uplinks back, and calls say for each. With dryRun it only says. Containers attached through them lose their
-// network.
+// Cleanup removes what the driver has made on this host: bridges and links with its mark,
+// nftables rules and the DNS namespace. It also restores kernel settings and the addresses
+// of uplinks. It calls say for each of these; with dryRun it does nothing else. Containers
+// lose their networks.
 func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) error {
 	if err := cfg.setDefaults(); err != nil {
 		return err
@@ -30,115 +31,153 @@ func Cleanup(ctx context.Context, cfg Config, dryRun bool, say func(string)) err
 	if err := db.Wait(ctx, hasRoot); err != nil {
 		return fmt.Errorf("read the database: %w", err)
 	}
-	bridges, settings := map[string]ovsdb.UUID{}, map[string]string{}
-	var links []string
-	db.View(func(v ovsdb.View) {
-		v.Each("Bridge", func(id ovsdb.UUID, row ovsdb.Row) {
-			if row.Map("external_ids")[ownerKey] == ownerMark {
-				bridges[row.String("name")] = id
-			}
-			for key, value := range row.Map("external_ids") {
-				if path, ok := strings.CutPrefix(key, settingKeyPrefix); ok {
-					settings[path] = value
-				}
-			}
-		})
-		v.Each("Interface", func(_ ovsdb.UUID, row ovsdb.Row) {
-			name := row.String("name")
-			if _, ours := portNumber(name); ours && row.Map("external_ids")[ownerKey] == ownerMark {
-				links = append(links, name)
-			}
-		})
-	})
-	slices.Sort(links)
-	// First what the bridges are the memory of.
-	var noted linkConfigs
-	var err error
-	db.View(func(v ovsdb.View) { noted, _, err = taken(v) })
-	if err != nil {
+	c := cleanup{cfg: cfg, db: db, dryRun: dryRun, say: say}
+	if err := c.find(); err != nil {
 		return err
 	}
-	if !dryRun {
-		var vrfs map[string]uint16
-		db.View(func(v ovsdb.View) { vrfs = loadVRFs(v) })
-		if err := liftLimits(ctx, cfg, slices.Collect(maps.Values(vrfs))); err != nil {
-			return err
-		}
-	}
-	for _, what := range noted.describe() {
-		say(what)
-	}
-	if !dryRun {
-		if err := noted.giveBack(); err != nil {
-			return err
-		}
-	}
-	for _, path := range slices.Sorted(maps.Keys(settings)) {
-		say("the value of " + path + ", which was " + settings[path])
-		if dryRun {
-			continue
-		}
-		if err := hostnet.Restore(path, settings[path]); err != nil {
-			return err
-		}
-	}
-	found, err := hostnet.RemoveRules(ctx, dryRun)
-	if err != nil {
-		return err
-	}
-	if found {
-		say("nftables table inet " + hostnet.Table)
-	}
-	if err := cleanServices(ctx, dryRun, say); err != nil {
-		return err
-	}
-	for name, id := range bridges {
-		say("bridge " + name)
-		if dryRun {
-			continue
-		}
-		if _, err := db.Transact(ctx, ovsdb.Mutate("Open_vSwitch", nil, ovsdb.DeleteFrom("bridges", ovsdb.Set{id}))); err != nil {
-			return fmt.Errorf("remove bridge %s: %w", name, err)
-		}
-	}
-	if path := cfg.dnsNamespace(); dnsns.Exists(path) {
-		say("namespace " + path)
-		if !dryRun {
-			if err := dnsns.Remove(path); err != nil {
-				return err
-			}
-		}
-	}
-	for _, name := range links {
-		if !veth.Exists(name) {
-			continue
-		}
-		say("link " + name)
-		if dryRun {
-			continue
-		}
-		if err := veth.Remove(name); err != nil {
+	// Bridges go after what is recorded in them.
+	for _, step := range []func(context.Context) error{
+		c.limits, c.uplinks, c.kernelSettings, c.tables, c.removeBridges, c.namespace, c.removeLinks,
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// cleanServices removes what leads the host to Services of Kubernetes.
-func cleanServices(ctx context.Context, dryRun bool, say func(string)) error {
-	for _, c := range []struct {
+// cleanup is one call of Cleanup, with what the database has of the driver.
+type cleanup struct {
+	cfg    Config
+	db     *ovsdb.Client
+	dryRun bool
+	say    func(string)
+
+	bridges  map[string]ovsdb.UUID // by name
+	settings map[string]string     // former values of kernel settings, by path
+	links    []string              // names of the switch's ends of veth pairs
+	uplinked linkConfigs           // former configuration of uplinks
+	vrfs     map[string]uint16
+}
+
+// find reads the database.
+func (c *cleanup) find() (err error) {
+	c.bridges, c.settings = map[string]ovsdb.UUID{}, map[string]string{}
+	c.db.View(func(v ovsdb.View) {
+		v.Each("Bridge", func(id ovsdb.UUID, row ovsdb.Row) {
+			ids := row.Map("external_ids")
+			if ids[ownerKey] == ownerMark {
+				c.bridges[row.String("name")] = id
+			}
+			for key, value := range ids {
+				if path, ok := strings.CutPrefix(key, settingKeyPrefix); ok {
+					c.settings[path] = value
+				}
+			}
+		})
+		v.Each("Interface", func(_ ovsdb.UUID, row ovsdb.Row) {
+			name := row.String("name")
+			if _, ours := portNumber(name); ours && row.Map("external_ids")[ownerKey] == ownerMark {
+				c.links = append(c.links, name)
+			}
+		})
+		c.uplinked, _, err = taken(v)
+		c.vrfs = loadVRFs(v)
+	})
+	slices.Sort(c.links)
+	return err
+}
+
+// limits lifts the limits of tracked connections.
+func (c *cleanup) limits(ctx context.Context) error {
+	if c.dryRun {
+		return nil
+	}
+	return liftLimits(ctx, c.cfg, slices.Collect(maps.Values(c.vrfs)))
+}
+
+// uplinks moves addresses and routes back to uplinks that are taken over.
+func (c *cleanup) uplinks(context.Context) error {
+	for _, what := range c.uplinked.describe() {
+		c.say(what)
+	}
+	if c.dryRun {
+		return nil
+	}
+	return c.uplinked.giveBack()
+}
+
+func (c *cleanup) kernelSettings(context.Context) error {
+	for _, path := range slices.Sorted(maps.Keys(c.settings)) {
+		c.say("the value of " + path + ", which was " + c.settings[path])
+		if c.dryRun {
+			continue
+		}
+		if err := hostnet.Restore(path, c.settings[path]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables removes the rules of nftables and iptables.
+func (c *cleanup) tables(ctx context.Context) error {
+	for _, t := range []struct {
 		what   string
 		remove func(context.Context, bool) (bool, error)
 	}{
+		{"nftables table inet " + hostnet.Table, hostnet.RemoveRules},
 		{"nftables table inet " + nodeproxy.Table, nodeproxy.Remove},
 		{"chain " + nodeproxy.FormerChain + " of iptables", nodeproxy.RemoveFormer},
 	} {
-		found, err := c.remove(ctx, dryRun)
+		found, err := t.remove(ctx, c.dryRun)
 		if err != nil {
 			return err
 		}
 		if found {
-			say(c.what)
+			c.say(t.what)
+		}
+	}
+	return nil
+}
+
+func (c *cleanup) removeBridges(ctx context.Context) error {
+	for name, id := range c.bridges {
+		c.say("bridge " + name)
+		if c.dryRun {
+			continue
+		}
+		if _, err := c.db.Transact(ctx, ovsdb.Mutate("Open_vSwitch", nil, ovsdb.DeleteFrom("bridges", ovsdb.Set{id}))); err != nil {
+			return fmt.Errorf("remove bridge %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// namespace removes the DNS namespace.
+func (c *cleanup) namespace(context.Context) error {
+	path := c.cfg.dnsNamespace()
+	if !dnsns.Exists(path) {
+		return nil
+	}
+	c.say("namespace " + path)
+	if c.dryRun {
+		return nil
+	}
+	return dnsns.Remove(path)
+}
+
+func (c *cleanup) removeLinks(context.Context) error {
+	for _, name := range c.links {
+		if !veth.Exists(name) {
+			continue
+		}
+		c.say("link " + name)
+		if c.dryRun {
+			continue
+		}
+		if err := veth.Remove(name); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func TestInsideConnectionLimits(t *testing.T) {
 		}
 		return func() bool { return maps.Equal(limits(), want) }
 	}
-	eventually.True(t, "the driver gets there", all(1234))
+	eventually.True(t, "limits in all zones", all(1234))
 	none := map[uint16]uint32{}
 	for _, z := range ofnet.Zones(1) {
 		none[z] = 0
@@ -62,7 +62,7 @@ func TestInsideConnectionLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.limits.wake() // as every new connection does
-	eventually.True(t, "the driver gets there", all(1234))
+	eventually.True(t, "the limits again", all(1234))
 	stop()
 	if err := liftLimits(ctx, cfg, []uint16{1, 2}); err != nil {
 		t.Fatal(err)

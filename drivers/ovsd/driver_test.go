@@ -159,7 +159,7 @@ func TestInsideRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready(t, first)
-	eventually.True(t, "the driver gets there", func() bool { return !first.vrfsUnsaved() })
+	eventually.True(t, "the numbers of VRFs are stored", func() bool { return !first.vrfsUnsaved() })
 	stop()
 
 	second, stop := runDriver(t, testConfig(dir))
@@ -200,7 +200,7 @@ func TestInsideBridgeRemoved(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "ovs-vsctl", "--db=unix:"+dir+"/db.sock", "del-br", VXLANBridge).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	eventually.True(t, "the driver gets there", func() bool {
+	eventually.True(t, "the bridge is back", func() bool {
 		_, _, bridge := d.find("Bridge", "name", VXLANBridge)
 		_, _, tunnel := d.find("Interface", "name", tunnelName)
 		_, _, dns := d.find("Interface", "name", d.bridges[ofnet.VXLAN].dnsPort)
@@ -220,7 +220,7 @@ func TestInsideCleanup(t *testing.T) {
 	d.Apply(contract.Network)
 	d.Synced(drivers.SourceStore)
 	ready(t, d)
-	eventually.True(t, "the driver gets there", func() bool { return d.HostReady() == nil })
+	eventually.True(t, "the host reaches its containers", func() bool { return d.HostReady() == nil })
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	port, err := d.Attach(ctx, drivers.Attachment{EndpointID: "net1.default-x", ContainerID: "x", IfName: "eth0", Netns: netxtest.Namespace(t)}, ofnet.VXLAN, 1)
@@ -277,7 +277,7 @@ func runDriver(t *testing.T, cfg Config) (d *Driver, stop func()) {
 
 func ready(t *testing.T, d *Driver) {
 	t.Helper()
-	eventually.True(t, "the driver gets there", func() bool { return d.Ready() == nil })
+	eventually.Succeeds(t, "the driver is ready", d.Ready)
 }
 
 func TestInsideUplinks(t *testing.T) {
@@ -306,7 +306,7 @@ func TestInsideUplinks(t *testing.T) {
 		d.Apply(drivers.Global{FwdMode: "bridge", ARPMode: "proxy"})
 		d.Synced(drivers.SourceStore)
 		ready(t, d)
-		eventually.True(t, "the driver gets there", func() bool { return slices.Equal(members(d), c.want) })
+		eventually.True(t, "the members of the uplink port", func() bool { return slices.Equal(members(d), c.want) })
 		stop()
 	}
 	// A link that is down is reported as such, and comes back.
@@ -328,7 +328,7 @@ func TestInsideUplinks(t *testing.T) {
 		if err := errors.Join(set(up1), set(peer)); err != nil {
 			t.Fatal(err)
 		}
-		eventually.True(t, "the driver gets there", func() bool {
+		eventually.True(t, "the link state of the uplink", func() bool {
 			watching.mu.Lock()
 			defer watching.mu.Unlock()
 			return len(watching.uplinks()) == 1 && watching.uplinks()[0].Down == down
@@ -338,7 +338,7 @@ func TestInsideUplinks(t *testing.T) {
 	cfg.Uplinks = []string{"nowhere"}
 	d, stop := runDriver(t, cfg)
 	defer stop()
-	eventually.True(t, "the driver gets there", func() bool {
+	eventually.True(t, "the error names the missing interface", func() bool {
 		err := d.Ready()
 		return err != nil && strings.Contains(err.Error(), "nowhere: no such interface")
 	})

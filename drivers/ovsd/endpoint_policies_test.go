@@ -33,7 +33,7 @@ func endpointPolicyTraffic(t *testing.T, d *Driver, client, server container) {
 	ends := func(conn net.Conn) {
 		t.Helper()
 		// The datapath has its own copy of flows, and updates it a moment later.
-		eventually.True(t, "the driver gets there", func() bool { return !exchanged(t, conn, brief) })
+		eventually.True(t, "the connection ends", func() bool { return !exchanged(t, conn, brief) })
 	}
 	allow("none-in", false)
 	allow("none-out", true)
@@ -112,7 +112,7 @@ func TestInsideEndpointPoliciesOutliveTheAgent(t *testing.T) {
 	}
 	first, stop := begin()
 	hold(first)
-	eventually.True(t, "the driver gets there", func() bool { return !first.vrfsUnsaved() })
+	eventually.True(t, "the numbers of VRFs are stored", func() bool { return !first.vrfsUnsaved() })
 	before := first.bridges[ofnet.VXLAN].sw.Status()
 	stop()
 

@@ -67,7 +67,7 @@ func policyAndFloods(t *testing.T, dir, mode string) {
 		t.Fatal(err)
 	}
 	ready(t, first)
-	eventually.True(t, "the driver gets there", func() bool { return !first.vrfsUnsaved() })
+	eventually.True(t, "the numbers of VRFs are stored", func() bool { return !first.vrfsUnsaved() })
 	stop()
 
 	second, stop := runDriver(t, testConfig(dir))

@@ -11,7 +11,7 @@ import (
 // were computed. They are removed in reverse order, as references to something are computed
 // after it.
 type removals struct {
-	order []removal
+	order []removal // also those that have been canceled
 	todo  map[ownerOf]struct{}
 }
 
@@ -42,23 +42,16 @@ func (r *removals) add(sw programmed, kind compiler.Kind, owner string) {
 }
 
 // cancel keeps an owner that has got a program again.
-func (r *removals) cancel(sw programmed, owner string) {
-	o := ownerOf{sw, owner}
-	if _, known := r.todo[o]; known {
-		delete(r.todo, o)
-		r.order = slices.DeleteFunc(r.order, func(x removal) bool { return x.ownerOf == o })
-	}
-}
+func (r *removals) cancel(sw programmed, owner string) { delete(r.todo, ownerOf{sw, owner}) }
 
 // carryOut removes the owners of those kinds for which which returns true.
 func (r *removals) carryOut(which func(compiler.Kind) bool) {
 	for _, x := range slices.Backward(r.order) {
-		if which(x.kind) {
+		if _, due := r.todo[x.ownerOf]; due && which(x.kind) {
 			x.sw.Remove(x.owner)
 			delete(r.todo, x.ownerOf)
 		}
 	}
-	r.order = slices.DeleteFunc(r.order, func(x removal) bool { return which(x.kind) })
 }
 
 // ofPolicies reports whether flows of a kind decide which connections are allowed.

@@ -152,7 +152,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		for network, all := range vipPorts() {
 			for _, vip := range all {
 				var seen []string
-				eventually.True(t, "the driver gets there", func() bool {
+				eventually.True(t, "both containers answer", func() bool {
 					if name, err := who(t, client, network, vip); err == nil && !slices.Contains(seen, name) {
 						seen = append(seen, name)
 					}
@@ -165,12 +165,12 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		declare(t, webOf(server, other))
 		for network, all := range vipPorts() {
 			for _, vip := range all {
-				eventually.True(t, "the driver gets there", func() bool { name, err := who(t, server, network, vip); return err == nil && name == names[0] })
+				eventually.True(t, "the container answers itself", func() bool { name, err := who(t, server, network, vip); return err == nil && name == names[0] })
 			}
 		}
 	})
 	t.Run("counted", func(t *testing.T) {
-		eventually.True(t, "the driver gets there", func() bool {
+		eventually.True(t, "the connection is counted", func() bool {
 			if _, err := who(t, client, "tcp", tcp4); err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +215,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 			t.Fatal(err)
 		}
 		// Connections made before the switch acts as declared do not become sticky.
-		eventually.True(t, "the driver gets there", func() bool {
+		eventually.True(t, "the client stays with one provider", func() bool {
 			for range 20 {
 				name, err := who(t, client, "tcp", tcp4)
 				if err != nil {
@@ -235,7 +235,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		alone := webOf(left)
 		alone.Affinity = time.Hour
 		declare(t, alone)
-		eventually.True(t, "the driver gets there", func() bool { name, err := who(t, client, "tcp", tcp4); return err == nil && name != first })
+		eventually.True(t, "the other provider answers", func() bool { name, err := who(t, client, "tcp", tcp4); return err == nil && name != first })
 		declare(t, s)
 		for range 20 {
 			if name, err := who(t, client, "tcp", tcp4); err != nil || name == first {
@@ -247,7 +247,7 @@ func serviceTraffic(t *testing.T, d *Driver, client, server container) {
 		declare(t, webOf())
 		for network, all := range vipPorts() {
 			for _, vip := range all {
-				eventually.True(t, "the driver gets there", func() bool { _, err := who(t, client, network, vip); return errors.Is(err, unix.ECONNREFUSED) })
+				eventually.True(t, "connections are refused", func() bool { _, err := who(t, client, network, vip); return errors.Is(err, unix.ECONNREFUSED) })
 			}
 		}
 		if _, err := who(t, client, "tcp", netip.AddrPortFrom(vip4, 4711)); !errors.Is(err, unix.ECONNREFUSED) {
@@ -297,7 +297,7 @@ func askOn(t *testing.T, d *Driver, client, server, other container) {
 		left := []container{server, other}[i%2]
 		d.Apply(webOf(left))
 		ready(t, d)
-		eventually.True(t, "the driver gets there", func() bool {
+		eventually.True(t, "the remaining provider answers", func() bool {
 			buf := make([]byte, 100)
 			if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 				t.Fatal(err)
@@ -320,7 +320,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	open := func(provider container) net.Conn {
 		t.Helper()
 		var found net.Conn
-		eventually.True(t, "the driver gets there", func() bool {
+		eventually.True(t, "a connection to the provider", func() bool {
 			conn, err := dial(t, client, "tcp", vip)
 			if err != nil {
 				return false
@@ -362,7 +362,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	}
 	d.Apply(draining)
 	ready(t, d)
-	eventually.True(t, "the driver gets there", func() bool { // new ones use others
+	eventually.True(t, "new connections avoid the draining provider", func() bool { // new ones use others
 		for range 20 {
 			if name, err := who(t, client, "tcp", vip); err != nil || name != server.ep.IPv4.String() {
 				return false
@@ -375,7 +375,7 @@ func serviceChurn(t *testing.T, d *Driver, client, server, other container) {
 	}
 	d.Apply(webOf(server))
 	ready(t, d)
-	eventually.True(t, "the driver gets there", func() bool {
+	eventually.True(t, "the connection to the removed provider ends", func() bool {
 		_, err := ask(ending, patience)
 		return errors.Is(err, unix.ECONNRESET) || errors.Is(err, unix.EPIPE) || errors.Is(err, io.EOF)
 	})

@@ -64,7 +64,7 @@ func TestInsideTakeover(t *testing.T) {
 	}
 	refused := func(d *Driver) {
 		t.Helper()
-		eventually.True(t, "the driver gets there", func() bool {
+		eventually.True(t, "the uplink is refused", func() bool {
 			err := d.Ready()
 			return err != nil && strings.Contains(err.Error(), "holds the control address") && strings.Contains(err.Error(), "--takeover")
 		})
@@ -75,11 +75,11 @@ func TestInsideTakeover(t *testing.T) {
 	for _, uplinks := range [][]string{{"up1"}, {"up1", "up2"}} {
 		d, end = run(true, uplinks...)
 		ready(t, d)
-		eventually.True(t, "the driver gets there", func() bool { return len(has(UplinkBridge).Addrs) == 2 && has("up1").Empty() })
+		eventually.True(t, "the host's addresses are on the bridge", func() bool { return len(has(UplinkBridge).Addrs) == 2 && has("up1").Empty() })
 		if got := has(UplinkBridge).MAC; got != before.MAC {
 			t.Errorf("the host has the MAC %s, it had %s", got, before.MAC)
 		}
-		eventually.True(t, "the driver gets there", func() bool { // one uplink with a number, and the VLANs in use on both ends of the patch
+		eventually.True(t, "one uplink, with the VLANs in use on both ends of the patch", func() bool { // one uplink with a number, and the VLANs in use on both ends of the patch
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			_, row, _ := d.find("Port", "name", patchToVLAN)
@@ -104,5 +104,5 @@ func TestInsideTakeover(t *testing.T) {
 	if diff := cmp.Diff(before, has("up1"), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 		t.Errorf("what the link has that is no uplink any more: (-want +got)\n%s", diff)
 	}
-	eventually.True(t, "the driver gets there", func() bool { return !veth.Exists(UplinkBridge) })
+	eventually.True(t, "the bridge of uplinks is removed", func() bool { return !veth.Exists(UplinkBridge) })
 }

@@ -193,7 +193,7 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 	d.Apply(rule)
 	ready(t, d)
 	// The datapath has its own copy of flows, and updates it a moment later.
-	eventually.True(t, "the driver gets there", func() bool { return !exchanged(t, conn, brief) })
+	eventually.True(t, "the denied connection ends", func() bool { return !exchanged(t, conn, brief) })
 	d.Delete(drivers.KindRule, rule.ID)
 	ready(t, d)
 	if !exchanged(t, conn, long) {
@@ -207,20 +207,20 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 	}
 	conn.Close()
 	for _, a := range []netip.Addr{server.ep.IPv4, server.ep.IPv6} {
-		eventually.True(t, "the driver gets there", func() bool { _, err := dial(t, client, "tcp", netip.AddrPortFrom(a, 80)); return refused(err) })
+		eventually.True(t, "new connections are refused", func() bool { _, err := dial(t, client, "tcp", netip.AddrPortFrom(a, 80)); return refused(err) })
 	}
 	rule.Proto, rule.Flags = 17, ""
 	d.Apply(rule)
 	ready(t, d)
-	eventually.True(t, "the driver gets there", func() bool { // RFC 1812: administratively prohibited
+	eventually.True(t, "IPv4 datagrams are rejected", func() bool { // RFC 1812: administratively prohibited
 		_, err := who(t, client, "udp", netip.AddrPortFrom(server.ep.IPv4, 9))
 		return errors.Is(err, unix.EHOSTUNREACH)
 	})
-	eventually.True(t, "the driver gets there", func() bool {
+	eventually.True(t, "IPv6 datagrams are rejected", func() bool {
 		_, err := who(t, client, "udp", netip.AddrPortFrom(server.ep.IPv6, 9))
 		return errors.Is(err, unix.EACCES)
 	})
-	eventually.True(t, "the driver gets there", func() bool { // the switch updates its counters now and then
+	eventually.True(t, "the rules have counted", func() bool { // the switch updates its counters now and then
 		hits, err := d.RuleHits(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -230,7 +230,7 @@ func policyTraffic(t *testing.T, d *Driver, client, server container) {
 	d.Delete(drivers.KindRule, rule.ID)
 	d.Delete(drivers.KindRule, "default:other")
 	ready(t, d)
-	eventually.True(t, "the driver gets there", func() bool {
+	eventually.True(t, "connections are allowed again", func() bool {
 		var err error
 		conn, err = dial(t, client, "tcp", netip.AddrPortFrom(server.ep.IPv4, 80))
 		return err == nil

@@ -99,7 +99,7 @@ func TestInsideTrunks(t *testing.T) {
 	}
 	expect := func(d *Driver, want ...int64) {
 		t.Helper()
-		eventually.True(t, "the driver gets there", func() bool { return slices.Equal(trunks(d), want) })
+		eventually.True(t, "the trunks of the uplink", func() bool { return slices.Equal(trunks(d), want) })
 	}
 	d, stop := run()
 	d.Synced(drivers.SourceStore)
