@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // Campaign waits until it holds the lock named key, and holds it then until the
@@ -21,6 +22,7 @@ import (
 //
 // The error is that of ctx, or of a store that refuses what is asked (Invalid).
 func Campaign(ctx context.Context, store Store, key, value string, ttl time.Duration) (Leadership, error) {
+	again := retry.New(200*time.Millisecond, time.Second)
 	for {
 		if err := waitAbsent(ctx, store, key); err != nil {
 			return nil, fmt.Errorf("campaign for %s: %w", key, err)
@@ -35,16 +37,11 @@ func Campaign(ctx context.Context, store Store, key, value string, ttl time.Dura
 		case errs.Is(err, errs.Invalid):
 			return nil, fmt.Errorf("campaign for %s: %w", key, err)
 		case errors.Is(err, ErrCompareFailed):
+			again.Reset()
 			continue // somebody was faster; wait for the end of that term
 		}
-		// The store is troubled. waitAbsent returns at once when it is not, so the
-		// pause belongs here.
-		pause := time.NewTimer(200 * time.Millisecond)
-		select {
-		case <-ctx.Done():
-		case <-pause.C:
-		}
-		pause.Stop()
+		// The store has failed, and waitAbsent may not wait for it.
+		again.Wait(ctx)
 	}
 }
 

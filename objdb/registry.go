@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // ServiceTTL is how long a registration outlives a process that is gone.
@@ -110,22 +111,19 @@ func (r *Registration) Close(ctx context.Context) error {
 
 func (r *Registration) run(ctx context.Context) {
 	defer close(r.done)
+	again := retry.New(ServiceTTL/20, ServiceTTL/4)
 	for ctx.Err() == nil {
-		err := r.hold(ctx)
+		err := r.hold(ctx, again.Reset)
 		r.mu.Lock()
 		r.away = err
 		r.mu.Unlock()
-		pause := time.NewTimer(ServiceTTL / 20)
-		select {
-		case <-ctx.Done():
-		case <-pause.C:
-		}
-		pause.Stop()
+		again.Wait(ctx)
 	}
 }
 
-// hold registers under one lease and returns why that ended.
-func (r *Registration) hold(ctx context.Context) error {
+// hold registers under one lease and returns why that ended. It calls held when it has
+// registered.
+func (r *Registration) hold(ctx context.Context, held func()) error {
 	lease, err := r.store.Grant(ctx, ServiceTTL)
 	if err != nil {
 		return err
@@ -153,6 +151,7 @@ func (r *Registration) hold(ctx context.Context) error {
 		r.mu.Lock()
 		r.away = nil
 		r.mu.Unlock()
+		held()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

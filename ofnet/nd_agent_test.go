@@ -2,16 +2,17 @@ package ofnet
 
 import (
 	"encoding/hex"
+	"errors"
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
 	of "github.com/contiv/netplugin/libopenflow"
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // solicitation is a solicitation from 2001:db8:1::1 for target.
@@ -82,15 +83,13 @@ func TestRealSwitchAsksTheAgent(t *testing.T) {
 	sw.AddDummyPort("br", "p1", "1")
 	sw.Ofctl("mod-port", "br", "p1", "up")
 	frame := hex.EncodeToString(solicitation(t, "2001:db8:1::3"))
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	eventually.Succeeds(t, "an answer leaves by port 1", func() error {
 		sw.Ofctl("packet-out", "br", "in_port=1 packet="+frame+" actions=TABLE")
-		if stats := sw.Ofctl("dump-ports", "br", "p1"); !strings.Contains(stats, "tx pkts=0") {
-			return
+		if stats := sw.Ofctl("dump-ports", "br", "p1"); strings.Contains(stats, "tx pkts=0") {
+			return errors.New(stats)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no answer left by port 1: %s", sw.Ofctl("dump-ports", "br", "p1"))
-		}
-	}
+		return nil
+	})
 }
 
 func FuzzAnswerSolicitation(f *testing.F) {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
@@ -165,15 +166,12 @@ func (n *node) do(t *testing.T, method, path, body string) (int, string) {
 
 func (n *node) ready(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		code, text := n.do(t, http.MethodGet, "/readyz", "")
-		if code == http.StatusOK {
-			return
+	eventually.Succeeds(t, "netmaster is ready", func() error {
+		if code, text := n.do(t, http.MethodGet, "/readyz", ""); code != http.StatusOK {
+			return fmt.Errorf("%d %s", code, text)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("not ready: %d %s", code, text)
-		}
-	}
+		return nil
+	})
 }
 
 // TestSingle: one netmaster with its own store, from nothing to a tenant that is there

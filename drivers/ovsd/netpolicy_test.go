@@ -121,25 +121,14 @@ func (p *policed) serve(c container) {
 				l, err = net.Listen("tcp", netip.AddrPortFrom(a, port).String())
 				return err
 			})
-			p.t.Cleanup(func() { l.Close() })
-			go func() {
-				for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-					go func() { defer conn.Close(); _, _ = io.Copy(conn, conn) }()
-				}
-			}()
+			serveStream(p.t, l, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 		}
 		var conn *net.UDPConn
 		c.inside(p.t, func() (err error) {
 			conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, 53)))
 			return err
 		})
-		p.t.Cleanup(func() { conn.Close() })
-		go func() {
-			b := make([]byte, 64)
-			for n, from, err := conn.ReadFromUDPAddrPort(b); err == nil; n, from, err = conn.ReadFromUDPAddrPort(b) {
-				_, _ = conn.WriteToUDPAddrPort(b[:n], from)
-			}
-		}()
+		serveDatagrams(p.t, conn, func(b []byte) []byte { return b })
 	}
 }
 

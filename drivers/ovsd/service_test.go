@@ -57,30 +57,12 @@ func provide(t *testing.T, c container) {
 			}
 			return err
 		})
-		t.Cleanup(func() { tcp.Close(); udp.Close() })
-		go func() {
-			for {
-				conn, err := tcp.Accept()
-				if err != nil {
-					return
-				}
-				go answer(conn, name)
-			}
-		}()
-		go func() {
-			for b := make([]byte, 100); ; {
-				_, from, err := udp.ReadFrom(b)
-				if err != nil {
-					return
-				}
-				_, _ = udp.WriteTo([]byte(name+"\n"), from)
-			}
-		}()
+		serveStream(t, tcp, func(conn net.Conn) { answer(conn, name) })
+		serveDatagrams(t, udp, func([]byte) []byte { return []byte(name + "\n") })
 	}
 }
 
 func answer(conn net.Conn, name string) {
-	defer conn.Close()
 	for in := bufio.NewScanner(conn); in.Scan(); {
 		fmt.Fprintln(conn, name)
 	}

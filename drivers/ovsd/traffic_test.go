@@ -42,7 +42,7 @@ func TestInsideTraffic(t *testing.T) {
 			d.Synced(drivers.SourceStore)
 			client, server := newContainer(t, d, 1), newContainer(t, d, 2)
 			t.Run("policy ends a connection, and lets it go on", func(t *testing.T) { policyTraffic(t, d, client, server) })
-			t.Run("guards end a connection, and let it go on", func(t *testing.T) { endpointPolicyTraffic(t, d, client, server) })
+			t.Run("endpoint policies end a connection, and let it continue", func(t *testing.T) { endpointPolicyTraffic(t, d, client, server) })
 			t.Run("another address is not let through", func(t *testing.T) { spoofedTraffic(t, client, server) })
 			t.Run("services", func(t *testing.T) { serviceTraffic(t, d, client, server) })
 			t.Run("trace", func(t *testing.T) { tracedTraffic(t, d, client, server) })
@@ -140,16 +140,7 @@ func connect(t *testing.T, from, to container) net.Conn {
 		listener, err = net.Listen("tcp", to.ep.IPv4.String()+":80")
 		return err
 	})
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() { defer conn.Close(); _, _ = io.Copy(conn, conn) }()
-		}
-	}()
+	serveStream(t, listener, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 	var conn net.Conn
 	from.inside(t, func() (err error) {
 		conn, err = net.DialTimeout("tcp", to.ep.IPv4.String()+":80", patience)

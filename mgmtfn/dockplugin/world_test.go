@@ -25,6 +25,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/dockerd/dockerdtest"
 	"github.com/contiv/netplugin/utils/errs"
@@ -157,11 +158,7 @@ func (w *world) group(name, network string, change ...func(*contivmodel.Endpoint
 // eventually waits for something that must happen.
 func (w *world) eventually(what string, ok func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatal("never happened: " + what)
-		}
-	}
+	eventually.True(w.t, what, ok)
 }
 
 // keys lists the keys below a prefix of the store.

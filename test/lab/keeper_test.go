@@ -2,6 +2,7 @@ package lab_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -9,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/systemtests/orphans"
 )
@@ -66,15 +67,15 @@ func TestLabGoesWithItsMaker(t *testing.T) {
 				_, err := os.Lstat(above)
 				return os.IsNotExist(err)
 			}
-			for end := time.Now().Add(time.Minute); !gone(); time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Error("the lab is still there after a minute")
-					if err := lab.Down(t.Context(), dir); err != nil {
-						t.Error(err)
-					}
-					break
+			t.Cleanup(func() {
+				if !t.Failed() {
+					return
 				}
-			}
+				if err := lab.Down(context.WithoutCancel(t.Context()), dir); err != nil {
+					t.Error(err)
+				}
+			})
+			eventually.True(t, "the lab is taken down", gone)
 			marks.Check(t)
 		})
 	}

@@ -2,6 +2,7 @@ package lab_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/systemtests/orphans"
 	"github.com/contiv/netplugin/utils/errs"
@@ -145,23 +147,21 @@ func TestHostThatDied(t *testing.T) {
 	if err := syscall.Kill(l.Hosts()[1].PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		again, err := lab.Open(l.Config().Dir)
-		if err != nil {
-			t.Fatal(err)
+	again, err := lab.Open(l.Config().Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status []lab.HostStatus
+	eventually.Succeeds(t, "host2 does not run", func() error {
+		if status, err = again.Status(t.Context()); err == nil && status[1].Running {
+			err = fmt.Errorf("status = %+v", status)
 		}
-		status, err := again.Status(t.Context())
-		if err == nil && !status[1].Running {
-			if !status[0].Running || len(status[0].Daemons) != 2 {
-				t.Errorf("status of host1 = %+v, want it running with two daemons", status[0])
-			}
-			if _, err := again.Output(t.Context(), "host2", "true"); !errs.Is(err, errs.Unavailable) {
-				t.Errorf("command on a dead host = %v, want kind unavailable", err)
-			}
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("status = %+v, %v; want host2 not running", status, err)
-		}
+		return err
+	})
+	if !status[0].Running || len(status[0].Daemons) != 2 {
+		t.Errorf("status of host1 = %+v, want it running with two daemons", status[0])
+	}
+	if _, err := again.Output(t.Context(), "host2", "true"); !errs.Is(err, errs.Unavailable) {
+		t.Errorf("command on a dead host = %v, want kind unavailable", err)
 	}
 }

@@ -3,11 +3,14 @@ package systemtests
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 )
 
@@ -49,12 +52,12 @@ func (c cluster) capture(host, link, filter string) (frame func() string) {
 		}
 	}
 	c.t.Cleanup(end)
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(errOut.String(), "listening"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			end()
-			c.t.Fatalf("tcpdump on %s of %s does not listen: %s", link, host, errOut.String())
+	eventually.Succeeds(c.t, fmt.Sprintf("tcpdump listens on %s of %s", link, host), func() error {
+		if text := errOut.String(); !strings.Contains(text, "listening") {
+			return errors.New(text)
 		}
-	}
+		return nil
+	})
 	return func() string {
 		// What the switch has sent is captured within this time.
 		time.Sleep(200 * time.Millisecond)

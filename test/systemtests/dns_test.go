@@ -15,6 +15,7 @@ import (
 	"github.com/miekg/dns"
 	"github.com/vishvananda/netns"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 )
 
@@ -23,7 +24,7 @@ import (
 func (c cluster) dig(from string, want string, args ...string) {
 	c.t.Helper()
 	got := ""
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); {
+	for until := time.Now().Add(eventually.Scaled(time.Minute)); time.Now().Before(until); {
 		out, err := c.Output(c.t.Context(), from, append([]string{"dig", "+short", "+tries=3", "+time=2"}, args...)...)
 		lines := strings.Fields(out)
 		slices.Sort(lines)
@@ -38,7 +39,7 @@ func (c cluster) dig(from string, want string, args ...string) {
 func (c cluster) digStatus(from string, want string, args ...string) {
 	c.t.Helper()
 	out := ""
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); {
+	for until := time.Now().Add(eventually.Scaled(time.Minute)); time.Now().Before(until); {
 		out, _ = c.Output(c.t.Context(), from, append([]string{"dig", "+tries=3", "+time=2"}, args...)...) // fails without an answer
 		if strings.Contains(out, "status: "+want+",") {
 			return

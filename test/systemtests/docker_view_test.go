@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 )
 
@@ -271,7 +272,7 @@ func (c dockers) portDifferences(h *lab.Host, records map[string]state.Endpoint)
 func (c dockers) agree() {
 	c.t.Helper()
 	began, last := time.Now(), ""
-	for deadline := began.Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := began.Add(eventually.Scaled(5 * time.Minute)); ; time.Sleep(200 * time.Millisecond) {
 		all, reserved, err := c.differences()
 		took := time.Since(began).Round(time.Millisecond)
 		if err == nil && len(all) == 0 {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"golang.org/x/sys/unix"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab/nsenter"
 )
 
@@ -112,11 +112,7 @@ func (w *wire) saw(content []byte) []byte {
 // waits waits until bytes have been seen.
 func (c cluster) waits(w *wire, content []byte, what string) {
 	c.t.Helper()
-	for deadline := time.Now().Add(time.Minute); w.saw(content) == nil; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("%s has not arrived at %s", what, w.name)
-		}
-	}
+	eventually.True(c.t, what+" arrives at "+w.name, func() bool { return w.saw(content) != nil })
 }
 
 // udpFrame is a frame with a datagram from port 1000.

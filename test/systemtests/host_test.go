@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/lab/nsenter"
 )
@@ -307,7 +308,7 @@ func (c cluster) saysTo(from, address, want string) {
 		},
 	}}
 	var got string
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(eventually.Scaled(time.Minute)); ; time.Sleep(50 * time.Millisecond) {
 		got, err = get(c.t.Context(), client, "http://"+net.JoinHostPort(address, probePort)+"/")
 		if err == nil && (want == "" || got == want) {
 			return
@@ -338,7 +339,7 @@ func (c cluster) becomes(name, script string) {
 	c.t.Helper()
 	var out string
 	var err error
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(eventually.Scaled(2 * time.Minute)); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if out, err = c.Output(c.t.Context(), name, "sh", "-c", script); err == nil {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 )
 
@@ -60,7 +61,7 @@ func TestLeaderKilledWhileContainersCome(t *testing.T) {
 		g.Go(func() error {
 			a := lab.Attachment{Host: lab.HostName(1 + i%3), Name: fmt.Sprintf("c%d", i), Network: "net"}
 			var err error
-			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+			for deadline := time.Now().Add(eventually.Scaled(time.Minute)); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 				if got[i], err = c.Attach(t.Context(), a); err == nil {
 					if i == 2*atOnce {
 						close(some)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/kubernetes/prober"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
@@ -40,15 +41,9 @@ func start(t *testing.T, program, name string, first ...prober.Target) server {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
 	})
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if s.Client, err = prober.Dial(socket); err == nil {
-			t.Cleanup(func() { _ = s.Close() })
-			return s
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+	eventually.Succeeds(t, "the prober answers", func() (err error) { s.Client, err = prober.Dial(socket); return err })
+	t.Cleanup(func() { _ = s.Close() })
+	return s
 }
 
 func TestProber(t *testing.T) {
