@@ -11,16 +11,15 @@ import (
 	"github.com/contiv/netplugin/utils/retry"
 )
 
-// Campaign waits until it holds the lock named key, and holds it then until the
-// Leadership is lost or resigned. value is what others read there: the address under
-// which the holder is reached. ttl is how long the lock outlives a holder that is
-// gone without resigning.
+// Campaign waits until it gets the lock named key, and holds it until the Leadership is
+// lost or resigned. value is what others read there: the holder's address. ttl is how long
+// the lock outlives a holder that ends without resigning.
 //
-// The lock is a key under a lease, created only if absent. A term is identified by
-// the key's create revision, not by value: the same holder, restarted, starts a new
-// term, and its old one's fence does not hold any more.
+// The lock is a key under a lease, created only if absent. A term is identified by the
+// key's create revision, not by value: a holder that restarts begins a new term, and the
+// fence of its old term no longer holds.
 //
-// The error is that of ctx, or of a store that refuses what is asked (Invalid).
+// The error is that of ctx, or Invalid if the store rejects the request.
 func Campaign(ctx context.Context, store Store, key, value string, ttl time.Duration) (Leadership, error) {
 	again := retry.New(200*time.Millisecond, time.Second)
 	for {
@@ -45,10 +44,9 @@ func Campaign(ctx context.Context, store Store, key, value string, ttl time.Dura
 	}
 }
 
-// BreakLock removes a lock whose value is this one. A process calls it once, when it
-// starts and has made sure that it alone goes by that value (it listens on that
-// address): then the lock is an orphan of its previous life, and nobody has to wait
-// for that lease to end.
+// BreakLock removes a lock with this value. A process calls it once when it starts, after
+// making sure that no other process uses the value (it listens on that address): then the
+// lock is left from its previous run, and nobody has to wait for that lease to expire.
 func BreakLock(ctx context.Context, store Store, key, value string) error {
 	_, err := store.Commit(ctx, Txn{
 		If:   []Cmp{HasValue(key, []byte(value))},
@@ -60,8 +58,8 @@ func BreakLock(ctx context.Context, store Store, key, value string) error {
 	return nil
 }
 
-// EndTerm removes a lock if it is still that of the term which created it at revision.
-// The caller has seen that its holder is gone, and nobody has to wait for the lease then.
+// EndTerm removes a lock if it still belongs to the term that created it at revision. The
+// caller knows that its holder has ended, so that nobody has to wait for the lease.
 func EndTerm(ctx context.Context, store Store, key string, revision int64) error {
 	_, err := store.Commit(ctx, Txn{
 		If:   []Cmp{{Type: CmpCreate, Key: key, Revision: revision}},
@@ -97,7 +95,7 @@ func waitAbsent(ctx context.Context, store Store, key string) error {
 	return errs.New(errs.Unavailable, "the store client is closed")
 }
 
-// attempt tries once to create the lock.
+// attempt tries to create the lock once.
 func attempt(ctx context.Context, store Store, key, value string, ttl time.Duration) (*term, error) {
 	lease, err := store.Grant(ctx, ttl)
 	if err != nil {
@@ -108,8 +106,9 @@ func attempt(ctx context.Context, store Store, key, value string, ttl time.Durat
 		Then: []Op{PutLeased(key, []byte(value), lease.ID())},
 	})
 	if err != nil {
-		// Also when the outcome is unknown: if the lock is ours it goes with its lease.
-		// ctx may be over, and so may be the store; the lease then ends by itself.
+		// Also if the outcome is unknown: if the lock is ours it is removed with its
+		// lease. ctx may have ended, and the store may be unavailable; then the lease
+		// expires by itself.
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), ttl)
 		defer cancel()
 		_ = lease.Release(bye)
@@ -119,7 +118,7 @@ func attempt(ctx context.Context, store Store, key, value string, ttl time.Durat
 		fence: Cmp{Type: CmpCreate, Key: key, Revision: rev},
 		lease: lease, lost: make(chan struct{}), watched: make(chan struct{}),
 	}
-	// The term outlives the campaign.
+	// The term outlasts the campaign.
 	wctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	t.stop = stop
 	go t.watch(wctx, store)
@@ -140,7 +139,7 @@ func (t *term) Fence() Cmp            { return t.fence }
 func (t *term) Lost() <-chan struct{} { return t.lost }
 func (t *term) end()                  { t.once.Do(func() { close(t.lost) }) }
 
-// watch ends the term when its lease does, or when somebody removes the key.
+// watch ends the term when its lease ends, or when somebody removes the key.
 func (t *term) watch(ctx context.Context, store Store) {
 	defer close(t.watched)
 	defer t.end()
@@ -159,7 +158,7 @@ func (t *term) watch(ctx context.Context, store Store) {
 	}
 }
 
-// mine reports whether a batch leaves the key the one this term created.
+// mine reports whether the key is still the one created by this term after a batch.
 func (t *term) mine(b Batch) bool {
 	mine := !b.Snapshot
 	for _, ev := range b.Events {
@@ -170,8 +169,7 @@ func (t *term) mine(b Batch) bool {
 	return mine
 }
 
-// Resign implements Leadership. Whoever watches Lost learns first, then the lock is
-// released.
+// Resign implements Leadership. Lost is closed first, then the lock is released.
 func (t *term) Resign(ctx context.Context) error {
 	t.end()
 	t.stop()

@@ -85,8 +85,8 @@ func TestResignHandsOver(t *testing.T) {
 	wantFence(t, ctx, s, second, true)
 }
 
-// TestTermEnds: whatever takes the lock away ends the term, also when the next
-// holder has the same value.
+// TestTermEnds: the term ends however the lock is lost, also if the next holder has the
+// same value.
 func TestTermEnds(t *testing.T) {
 	for name, take := range map[string]func(context.Context, *memory.Store) error{
 		"lease ended":    func(_ context.Context, s *memory.Store) error { s.ExpireAll(); return nil },
@@ -115,7 +115,7 @@ func TestTermEnds(t *testing.T) {
 			}
 			wantLost(t, ctx, l)
 			if name == "client closed" {
-				return // its key goes a TTL later
+				return // its key expires a TTL later
 			}
 			if name != "overwritten" {
 				next := campaign(t, ctx, other, "me")
@@ -139,8 +139,8 @@ func TestBreakLock(t *testing.T) {
 	wantFence(t, ctx, s, l, true)
 }
 
-// TestCampaignThroughFaults: a store that fails before or after the decisive write
-// delays the election; it never leaves a lock without a leader who knows of it.
+// TestCampaignThroughFaults: a store that fails before or after the decisive write delays
+// the election, but never leaves a lock without a leader who knows of it.
 func TestCampaignThroughFaults(t *testing.T) {
 	away := errs.New(errs.Unavailable, "away")
 	for name, fault := range map[string]memory.Fault{"before": {Before: away}, "after": {After: away}} {
@@ -209,8 +209,8 @@ func TestOneLeaderAtATime(t *testing.T) {
 	wg.Wait()
 }
 
-// TestEndTerm: a term is ended by whoever saw its holder go, but not the next one of
-// the same holder.
+// TestEndTerm: a term can be ended by those who saw its holder end, but not the next term
+// of the same holder.
 func TestEndTerm(t *testing.T) {
 	ctx := testContext(t)
 	s := newStore(t)

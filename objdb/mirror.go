@@ -7,33 +7,33 @@ import (
 	"strings"
 )
 
-// Change is what has become of one record.
+// Change describes how one record has changed.
 type Change[T any] struct {
 	Key, ID  string // ID is what follows the prefix in Key
 	Old, New T
 	Was, Is  bool // there was an Old, there is a New
 }
 
-// Mirror keeps the records below a prefix as a watch tells of them, and says what changes.
-// Of a snapshot it says as well what has gone since. The zero value, with Prefix and Changed
-// set, is ready. It is not safe for concurrent use.
+// Mirror keeps the records below a prefix equal to what a watch delivers, and reports
+// changes, including records that are missing from a new snapshot. The zero value, with
+// Prefix and Changed set, is ready to use. It is not safe for concurrent use.
 type Mirror[T any] struct {
 	Prefix string
-	// Decode reads a record; nil: it is JSON. A record that cannot be read changes nothing:
-	// what it was before stays.
+	// Decode decodes a record; nil: it is JSON. A record that cannot be decoded keeps
+	// its previous value.
 	Decode func(value []byte) (T, error)
-	// DecodeKey takes the place of Decode where a record has to fit its key.
+	// DecodeKey replaces Decode where a record must match its key.
 	DecodeKey func(key string, value []byte) (T, error)
-	// Changed is called for every record that comes, changes or goes. A record that a
-	// snapshot repeats may be equal to what it was.
+	// Changed is called for every record that is added, changed or removed. A record
+	// that a snapshot repeats may be unchanged.
 	Changed func(Change[T])
-	// Unreadable is called for a record that cannot be read; may be nil.
+	// Unreadable is called for a record that cannot be decoded; may be nil.
 	Unreadable func(key string, err error)
 
 	records map[string]T
 }
 
-// Apply takes the next batch of the watch. Records of other prefixes may be in it.
+// Apply applies the next batch of the watch. It may contain other prefixes.
 func (m *Mirror[T]) Apply(b Batch) {
 	if b.Snapshot {
 		m.forgetMissing(b.Events)
@@ -62,7 +62,7 @@ func (m *Mirror[T]) Len() int { return len(m.records) }
 // All returns every record, in no order.
 func (m *Mirror[T]) All() iter.Seq2[string, T] { return maps.All(m.records) }
 
-// forgetMissing removes what a snapshot does not have.
+// forgetMissing removes the records that are not in a snapshot.
 func (m *Mirror[T]) forgetMissing(snapshot []Event) {
 	present := map[string]struct{}{}
 	for _, ev := range snapshot {

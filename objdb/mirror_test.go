@@ -12,7 +12,8 @@ import (
 	"github.com/contiv/netplugin/objdb"
 )
 
-// told is a mirror of numbers below n/, and what it has told since it was last asked.
+// told is a mirror of numbers below n/, and the changes it has reported since the last
+// check.
 type told struct {
 	objdb.Mirror[int]
 	words []string
@@ -39,8 +40,8 @@ func newTold() *told {
 	return w
 }
 
-// apply applies a batch, written as key=value or key to delete it, and returns what was
-// told and what there is, both sorted.
+// apply applies a batch, written as key=value or key to delete it, and returns the reported
+// changes and the records, both sorted.
 func (w *told) apply(snapshot bool, events ...string) (told, have string) {
 	b := objdb.Batch{Snapshot: snapshot}
 	for _, text := range events {

@@ -124,48 +124,48 @@ type Event struct {
 	Deleted bool // the key is gone, by deletion or because its lease ended
 }
 
-// Batch is what Watch delivers.
+// Batch is one delivery of Watch.
 type Batch struct {
-	// Snapshot: Events are all keys that exist under the prefix at Revision, sorted
-	// by key; whatever else the consumer knows of the prefix is gone.
+	// Snapshot: Events are all existing keys under the prefix at Revision, sorted by
+	// key; any other key of the prefix no longer exists.
 	Snapshot bool
-	// Revision is the store's revision after this batch. It grows from batch to
-	// batch, except after the store lost data.
+	// Revision is the store's revision after this batch. It grows from batch to batch,
+	// unless the store has lost data.
 	Revision int64
 	Events   []Event
 }
 
-// LeaseID names a lease of a Store; zero is no lease.
+// LeaseID identifies a lease of a Store; zero is no lease.
 type LeaseID int64
 
-// Lease ends, and takes its keys along, when its owner does not keep it alive.
+// Lease ends, and deletes its keys, when its owner no longer keeps it alive.
 type Lease interface {
 	ID() LeaseID
-	// Done is closed when the lease is known to have ended, or its end can no
-	// longer be ruled out because no refresh succeeded for a whole TTL.
+	// Done is closed when the lease has ended, or may have ended because no refresh
+	// succeeded for a whole TTL.
 	Done() <-chan struct{}
 	// Release ends the lease now; its keys are deleted.
 	Release(ctx context.Context) error
 }
 
-// Store is a cluster store. All methods are safe for concurrent use. Errors carry a
-// kind of utils/errs: NotFound, Conflict (ErrCompareFailed), Unavailable, Timeout,
-// Invalid. A method blocks no longer than its context, and retries by itself what a
-// lost connection or a leader election of the store interrupts, as far as repeating
-// is safe; Commit returns Unavailable when it cannot know whether it was applied.
+// Store is a cluster store. All methods are safe for concurrent use. Errors have a kind of
+// utils/errs: NotFound, Conflict (ErrCompareFailed), Unavailable, Timeout, Invalid. A
+// method blocks no longer than its context, and retries after a lost connection or a leader
+// election of the store as far as that is safe; Commit returns Unavailable if it cannot
+// know whether it was applied.
 type Store interface {
 	// Get reads one key, linearizably.
 	Get(ctx context.Context, key string) (KV, error)
-	// List reads every key that begins with prefix at one revision, sorted by key.
-	// The second result is that revision. Nothing there is not an error.
+	// List reads every key that begins with prefix at one revision, sorted by key, and
+	// returns that revision. No keys is not an error.
 	List(ctx context.Context, prefix string) ([]KV, int64, error)
 	// Commit applies a transaction and returns its revision.
 	Commit(ctx context.Context, txn Txn) (int64, error)
 	// MaxOps is how many comparisons, and how many operations, one transaction holds.
 	MaxOps() int
 	// Watch delivers prefix as described above until ctx ends or the Store is closed;
-	// then the channel is closed. It never ends for another reason: store outages are
-	// waited for.
+	// then the channel is closed. It never ends for another reason: it waits while the
+	// store is unavailable.
 	Watch(ctx context.Context, prefix string) <-chan Batch
 	// Grant creates a lease that this process keeps alive. A store may round ttl up
 	// (etcd: to seconds, Consul: to 10 s).
@@ -177,20 +177,19 @@ type Store interface {
 	Close() error
 }
 
-// Drainer is implemented by a Store that other processes depend on while it is open,
-// because it serves them.
+// Drainer is implemented by a Store that serves other processes while it is open.
 type Drainer interface {
-	// Drain prepares for Close: another process takes over what this one does for the
-	// others, if one can. The Store remains usable. It blocks for a moment at most.
+	// Drain prepares for Close: another process takes over the serving, if one can. The
+	// Store remains usable. It blocks only for a moment.
 	Drain()
 }
 
 // Leadership is a lock that is held.
 type Leadership interface {
-	// Fence is the comparison that holds as long as this very term lasts.
+	// Fence is a comparison that holds only during this term.
 	Fence() Cmp
 	// Lost is closed when the term is over or can no longer be confirmed.
 	Lost() <-chan struct{}
-	// Resign gives the lock up at once.
+	// Resign releases the lock immediately.
 	Resign(ctx context.Context) error
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/contiv/netplugin/utils/retry"
 )
 
-// ServiceTTL is how long a registration outlives a process that is gone.
+// ServiceTTL is how long a registration outlives its process.
 const ServiceTTL = 10 * time.Second
 
 // Roles of a service instance; agents have none.
@@ -45,7 +45,7 @@ func serviceRoot(name string) string { return "/contiv.io/service/" + name + "/"
 // Key is where the registry has the instance.
 func (i ServiceInfo) Key() string { return serviceRoot(i.ServiceName) + i.Endpoint() }
 
-// Registration keeps one instance in the registry, whatever happens to its lease.
+// Registration keeps one instance in the registry, and renews it when its lease ends.
 type Registration struct {
 	store Store
 	stop  context.CancelFunc
@@ -54,12 +54,12 @@ type Registration struct {
 	mu      sync.Mutex
 	info    ServiceInfo
 	changed chan struct{} // holds a token when info is newer than the store's
-	away    error         // why the registry does not know us, nil when it does
-	left    error         // why our entry could not be removed when we stopped
+	away    error         // why we are not registered, nil when we are
+	left    error         // why our entry could not be removed at the end
 }
 
-// Register puts info into the registry and keeps it there until Close, or until ctx
-// ends. It does not wait for the store. TTL is set to ServiceTTL.
+// Register adds info to the registry and keeps it there until Close, or until ctx ends. It
+// does not wait for the store. TTL is set to ServiceTTL.
 func Register(ctx context.Context, store Store, info ServiceInfo) *Registration {
 	info.TTL = int(ServiceTTL / time.Second)
 	ctx, stop := context.WithCancel(ctx)
@@ -85,14 +85,14 @@ func (r *Registration) SetRole(role string) {
 	}
 }
 
-// Err returns nil while the registry knows the instance, or why it does not.
+// Err returns nil while the instance is registered, or else why it is not.
 func (r *Registration) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.away
 }
 
-// Close takes the instance out of the registry. ctx bounds the wait for the store.
+// Close removes the instance from the registry. ctx limits the wait for the store.
 func (r *Registration) Close(ctx context.Context) error {
 	r.stop()
 	r.mu.Lock()
@@ -129,7 +129,7 @@ func (r *Registration) hold(ctx context.Context, held func()) error {
 		return err
 	}
 	defer func() {
-		// Ending the lease removes our entry, but not that of a successor who has
+		// Ending the lease removes our entry, but not that of a successor that has
 		// already registered under the same address.
 		bye, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
@@ -162,10 +162,10 @@ func (r *Registration) hold(ctx context.Context, held func()) error {
 	}
 }
 
-// WatchServices delivers all instances of a service, sorted by endpoint, whenever they
-// change: first those there are, possibly none. A consumer that is slow gets the
-// newest state, not every one in between. Entries that are not readable are left out.
-// The channel is closed when ctx ends.
+// WatchServices delivers all instances of a service, sorted by endpoint, first the existing
+// ones, possibly none, and then whenever they change. A slow consumer gets the newest
+// state, not every one in between. Unreadable entries are skipped. The channel is closed
+// when ctx ends.
 func WatchServices(ctx context.Context, store Store, name string) <-chan []ServiceInfo {
 	out := make(chan []ServiceInfo)
 	go func() {

@@ -2,7 +2,7 @@ package objdb
 
 import "testing"
 
-// FuzzServices feeds the registry's reader with what others may have written.
+// FuzzServices feeds the registry's reader with arbitrary entries.
 func FuzzServices(f *testing.F) {
 	f.Add("10.0.0.1:9999", []byte(`{"ServiceName":"netmaster","Role":"leader","Version":"","TTL":10,"HostAddr":"10.0.0.1","Port":9999,"Hostname":""}`), false)
 	f.Add("", []byte("null"), false)

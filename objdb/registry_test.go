@@ -9,7 +9,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 )
 
-// services waits until a watch delivers what is wanted.
+// services waits until a watch delivers the expected instances.
 func services(t *testing.T, ctx context.Context, w <-chan []objdb.ServiceInfo, want ...objdb.ServiceInfo) {
 	t.Helper()
 	var diff string
@@ -48,7 +48,7 @@ func TestRegistry(t *testing.T) {
 	info.Role = objdb.RoleLeader
 	services(t, ctx, w, info)
 
-	// Its lease ends (a partition): it comes back by itself.
+	// Its lease ends (a partition): it registers again by itself.
 	s.ExpireAll()
 	services(t, ctx, w, info)
 
@@ -67,7 +67,7 @@ func TestRegistry(t *testing.T) {
 	services(t, ctx, w)
 }
 
-// TestRegistryGarbage: entries that others left unreadable are not instances.
+// TestRegistryGarbage: unreadable entries are not instances.
 func TestRegistryGarbage(t *testing.T) {
 	ctx := testContext(t)
 	s := newStore(t)
@@ -79,8 +79,8 @@ func TestRegistryGarbage(t *testing.T) {
 	services(t, ctx, objdb.WatchServices(ctx, s, "x"))
 }
 
-// TestSuccessorKeepsItsEntry: a process that leaves late does not take away the entry
-// of the one that has replaced it.
+// TestSuccessorKeepsItsEntry: a process that ends late does not remove the entry of its
+// successor.
 func TestSuccessorKeepsItsEntry(t *testing.T) {
 	ctx := testContext(t)
 	s := newStore(t)

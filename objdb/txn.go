@@ -6,24 +6,23 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// MaxTxnBytes bounds the keys and values of one transaction together, comparisons
-// included. etcd refuses requests over 1.5 MiB; this leaves room for their framing.
+// MaxTxnBytes limits the keys and values of one transaction together, including
+// comparisons. etcd rejects requests over 1.5 MiB; this leaves room for their framing.
 const MaxTxnBytes = 1 << 20
 
-// MaxKey bounds the length of a key, in bytes.
+// MaxKey limits the length of a key, in bytes.
 const MaxKey = 1 << 10
 
-// Created holds while kv's key is still the incarnation that was read, whatever its
-// value is by now.
+// Created holds while kv's key has not been deleted since it was read, whatever its value
+// is now.
 func Created(kv KV) Cmp { return Cmp{Type: CmpCreate, Key: kv.Key, Revision: kv.CreateRevision} }
 
 // HasValue holds while key exists with exactly this value.
 func HasValue(key string, value []byte) Cmp { return Cmp{Type: CmpValue, Key: key, Value: value} }
 
-// Validate checks what every backend demands of a transaction before it is sent:
-// well-formed keys, known operations and comparisons, the limits MaxOps (given),
-// MaxValue and MaxTxnBytes, and no key touched by two operations. The error's kind
-// is Invalid.
+// Validate checks what every backend requires of a transaction before it is sent:
+// well-formed keys, known operations and comparisons, the limits MaxOps (given), MaxValue
+// and MaxTxnBytes, and no key in two operations. The error's kind is Invalid.
 func (t Txn) Validate(maxOps int) error {
 	if len(t.Then) > maxOps {
 		return errs.New(errs.Invalid, "transaction has %d operations, the store takes %d", len(t.Then), maxOps)
@@ -99,8 +98,8 @@ func (o Op) validate() error {
 	return errs.New(errs.Invalid, "operation %d on key %q is unknown", o.Type, o.Key)
 }
 
-// CheckKey reports whether key, or a prefix, is one that every backend takes: it
-// begins with a slash and has at most MaxKey bytes. The error's kind is Invalid.
+// CheckKey reports whether every backend accepts key as a key or prefix: it must begin with
+// a slash and have at most MaxKey bytes. The error's kind is Invalid.
 func CheckKey(key string) error {
 	if !strings.HasPrefix(key, "/") {
 		return errs.New(errs.Invalid, "key %q does not begin with a slash", key)

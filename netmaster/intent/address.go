@@ -19,8 +19,8 @@ import (
 const modeSwarm = "swarm-mode"
 
 // AllocAddress hands out an address before its endpoint exists, and reserves it until
-// CreateEndpoint takes it over or ReleaseAddress gives it back. One that the manager of a
-// swarm holds is there until ReleaseAddress.
+// CreateEndpoint takes it over or ReleaseAddress releases it. One held by the manager of a
+// swarm stays until ReleaseAddress.
 func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressRequest) (masterapi.AllocAddressResponse, error) {
 	none := masterapi.AllocAddressResponse{}
 	if err := e.checkReserver(ctx, req.Host); err != nil {
@@ -53,7 +53,7 @@ func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressReq
 			return answer(want, bitsOf(s, want)), nil
 		}
 		if a, ok := x.reservedAs(req.Reservation, s.Config().Name, want); ok {
-			return answer(a, bitsOf(s, a)), nil // asked again: the answer was lost
+			return answer(a, bitsOf(s, a)), nil // repeated request: the reply was lost
 		}
 		reserver := ownerReserved + req.NetworkID
 		if req.Host != "" {
@@ -83,7 +83,7 @@ func (e *Engine) AllocAddress(ctx context.Context, req masterapi.AllocAddressReq
 	})
 }
 
-// bitsOf is the length of the subnet that an address of a network is in.
+// bitsOf is the prefix length of the subnet that contains an address of a network.
 func bitsOf(s *ipam.Space, a netip.Addr) int {
 	if a.Is6() {
 		return s.Config().Subnet6.Bits()
@@ -91,10 +91,10 @@ func bitsOf(s *ipam.Space, a netip.Addr) int {
 	return s.Config().Subnet.Prefix.Bits()
 }
 
-// ReleaseAddress gives back an address that AllocAddress has handed out. What is free,
-// belongs to an endpoint, or is a gateway stays as it is, without an error; an endpoint's
-// that is held as well then goes with the endpoint. So does an address that somebody else
-// has reserved meanwhile: see endReservation.
+// ReleaseAddress releases an address from AllocAddress. It changes nothing, without an
+// error, if the address is free, belongs to an endpoint, or is a gateway; an endpoint's
+// address that is also held is then freed with the endpoint. Nor does it change an address
+// that another client has reserved since: see endReservation.
 func (e *Engine) ReleaseAddress(ctx context.Context, req masterapi.ReleaseAddressRequest) error {
 	if err := e.checkReserver(ctx, req.Host); err != nil {
 		return err
@@ -123,13 +123,13 @@ func (e *Engine) ReleaseAddress(ctx context.Context, req masterapi.ReleaseAddres
 	return err
 }
 
-// addressPool is a subnet by which docker names a network: ADDRESS/LENGTH[:TENANT].
+// addressPool is the subnet by which docker identifies a network: ADDRESS/LENGTH[:TENANT].
 type addressPool struct {
 	prefix netip.Prefix
 	tenant string
 }
 
-// parsePool reads the text of an address pool; nothing is the zero pool.
+// parsePool parses an address pool; the empty text is the zero pool.
 func parsePool(s string) (addressPool, error) {
 	if s == "" {
 		return addressPool{}, nil
@@ -148,10 +148,10 @@ func parsePool(s string) (addressPool, error) {
 	return addressPool{prefix: p.Masked(), tenant: tenant}, nil
 }
 
-// findSpace finds the addresses that a request means: those of network
-// <net>.<tenant>, of group <net>:<group>.<tenant> (whose pool has the returned owner),
-// or, without an id, of the network that has the pool as its subnet. If several
-// tenants have such a network, the one whose id comes first is meant.
+// findSpace finds the address space for a request: that of network <net>.<tenant>, of group
+// <net>:<group>.<tenant> (whose pool has the returned owner), or, without an id, of the
+// network with the pool as its subnet. If several tenants have such a network, the one
+// whose id comes first is used.
 func findSpace(x *tx, id string, pool addressPool) (s *ipam.Space, owner string, ok bool) {
 	if id == "" {
 		return spaceOfPool(x, pool)
@@ -161,7 +161,7 @@ func findSpace(x *tx, id string, pool addressPool) (s *ipam.Space, owner string,
 		s, ok = x.spaces[id]
 		return s, "", ok
 	}
-	// Names may contain dots: take the reading under which network and group exist.
+	// Names may contain dots: use the split for which network and group exist.
 	for i := range len(rest) {
 		if rest[i] != '.' {
 			continue
@@ -193,7 +193,7 @@ func spaceOfPool(x *tx, pool addressPool) (s *ipam.Space, owner string, ok bool)
 	return x.spaces[slices.Min(ids)], "", true
 }
 
-// spaceConfig reads a network's addressing from its record.
+// spaceConfig returns a network's addressing from its record.
 func spaceConfig(rec *state.Network) (ipam.Config, error) {
 	cfg := ipam.Config{Name: rec.ID}
 	r, ok := contivmodel.ParseRange(rec.IPAddrRange)

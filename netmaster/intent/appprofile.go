@@ -28,9 +28,8 @@ func registerApps(m *model) appTables {
 	return t
 }
 
-// putApp plans an app profile, all of whose groups must exist. In ACI mode a profile is
-// what the gateway builds the fabric's policies from, so it must be one that can be
-// told.
+// putApp plans an app profile, all of whose groups must exist. In ACI mode the gateway
+// builds the fabric's policies from it, so it must be one that the gateway can express.
 func putApp(x *tx, p *contivmodel.AppProfile) error {
 	for _, name := range p.EndpointGroups {
 		if _, ok := x.groups.get(modelKey(p.TenantName, name)); !ok {

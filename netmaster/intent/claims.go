@@ -43,7 +43,7 @@ func newAddresses(m *model) addressTables {
 	}
 }
 
-// address reads a claim. One that is unreadable still keeps its address.
+// address reads a claim. An unreadable one still keeps its address.
 func (l *loader) address(rest string, kv objdb.KV) error {
 	slash := strings.LastIndexByte(rest, '/')
 	if slash < 0 {
@@ -78,7 +78,7 @@ func (l *loader) address(rest string, kv objdb.KV) error {
 	return decodeErr
 }
 
-// lateTables are the releases of addresses that may still come.
+// lateTables are releases that are still expected.
 type lateTables struct {
 	*table[claimKey, state.LateReleases]
 	ofNetwork *index[claimKey, state.LateReleases]
@@ -90,7 +90,7 @@ func newLateReleases(m *model) lateTables {
 	return lateTables{t, t.indexed(func(k claimKey, _ *state.LateReleases) string { return k.net })}
 }
 
-// lateReleases reads which releases of an address may still come.
+// lateReleases reads which releases of an address are still expected.
 func (l *loader) lateReleases(rest string, kv objdb.KV) error {
 	slash := strings.LastIndexByte(rest, '/')
 	if slash < 0 {
@@ -116,7 +116,7 @@ func newTags(m *model) tagTables {
 	return tagTables{t, t.indexed(func(k tagKey, _ *state.TagClaim) string { return k.pool })}
 }
 
-// tag reads a claim. One that is unreadable still keeps its tag.
+// tag reads a claim. An unreadable one still keeps its tag.
 func (l *loader) tag(rest string, kv objdb.KV) error {
 	pool, text, _ := strings.Cut(rest, "/")
 	p := l.model.pools[pool]

@@ -14,14 +14,14 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// cleanupAtOnce bounds how many endpoints are cleaned up at the same time.
+// cleanupAtOnce limits how many endpoints are cleaned up concurrently.
 const cleanupAtOnce = 8
 
-// CleanUpEndpoints removes endpoints of a tenant, and has their hosts' agents take them
-// down: with category net those of network what, with group those of group what, with
-// ep those whose endpoint id contains what. It goes on when one fails, returns how many
-// have been cleaned up, and says which could not be. An endpoint whose record is gone
-// but whose agent could not be told counts as failed.
+// CleanUpEndpoints removes endpoints of a tenant, and has their hosts' agents detach them:
+// with category net those of network what, with group those of group what, with ep those
+// whose endpoint id contains what. It continues after failures, returns how many have been
+// cleaned up, and says which could not be. An endpoint whose record was removed but whose
+// agent could not be reached counts as failed.
 func (e *Engine) CleanUpEndpoints(ctx context.Context, tenant, category, what string) (int, error) {
 	eps, err := e.endpointsToCleanUp(tenant, category, what)
 	if err != nil {
@@ -60,7 +60,7 @@ func (e *Engine) cleanUp(ctx context.Context, ep *state.Endpoint) error {
 	return e.agents.ReclaimEndpoint(ctx, ep.HomingHost, ep.ID)
 }
 
-// endpointsToCleanUp finds the endpoints CleanUpEndpoints is about, sorted by id.
+// endpointsToCleanUp lists the endpoints for CleanUpEndpoints, sorted by id.
 func (e *Engine) endpointsToCleanUp(tenant, category, what string) ([]*state.Endpoint, error) {
 	m := e.model
 	m.mu.RLock()
@@ -86,8 +86,8 @@ func (e *Engine) endpointsToCleanUp(tenant, category, what string) ([]*state.End
 	return eps, nil
 }
 
-// tenantOf returns the tenant of an endpoint. If its network is gone, what follows the
-// network's name in the id tells as much as can be known.
+// tenantOf returns the tenant of an endpoint. If its network is gone, the text after the
+// network's name in the id is the best guess.
 func (m *model) tenantOf(ep *state.Endpoint) string {
 	if net, ok := m.networks.records.base[ep.NetID]; ok {
 		return net.v.Tenant

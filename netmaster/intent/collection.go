@@ -14,7 +14,7 @@ import (
 type Collection interface {
 	// Name is the path segment under /api/v1/.
 	Name() string
-	// List returns a slice of the objects that are shown, sorted by key.
+	// List returns a slice of the visible objects, sorted by key.
 	List(Sees) any
 	// Get returns one object.
 	Get(key string) (any, error)
@@ -23,7 +23,7 @@ type Collection interface {
 	Put(ctx context.Context, key string, body []byte) (any, error)
 	// Delete removes an object.
 	Delete(ctx context.Context, key string) error
-	// Inspect returns an object together with what is in use by it.
+	// Inspect returns an object with its operational state.
 	Inspect(ctx context.Context, key string) (any, error)
 }
 
@@ -58,7 +58,7 @@ func (c *collection[T, O]) Get(key string) (any, error) {
 	return nil, c.rows.kind.NotFound()
 }
 
-// show returns an object with its derived links, nil when there is none.
+// show returns an object with its derived links, nil if it does not exist.
 func (c *collection[T, O]) show(key string) *T {
 	r, ok := c.rows.base[key]
 	if !ok {
@@ -97,7 +97,7 @@ func (c *collection[T, O]) exists(key string) bool {
 	return ok
 }
 
-// store creates or updates with an object that has been checked.
+// store creates or updates an object that has been checked.
 func (c *collection[T, O]) store(ctx context.Context, obj *T) (*T, error) {
 	key := c.rows.kind.Key(obj)
 	c.rows.kind.Link(obj)
@@ -168,7 +168,7 @@ func (c *collection[T, O]) Inspect(ctx context.Context, key string) (any, error)
 	return v, nil
 }
 
-// look shows an object and its operational part as of one moment.
+// look returns an object and its operational part at one point in time.
 func (c *collection[T, O]) look(ctx context.Context, key string) (*contivmodel.Inspection[*T, O], error) {
 	hosts, err := c.e.vteps(ctx)
 	if err != nil {

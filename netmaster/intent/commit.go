@@ -18,11 +18,11 @@ import (
 	"github.com/contiv/netplugin/utils/retry"
 )
 
-// markKey is the commit mark: the number of the last transaction of the term that
-// wrote last. See the package comment.
+// markKey is the commit mark: the number of the last transaction of the latest term. See
+// the package comment.
 const markKey = state.OperRoot + "netmaster/commit"
 
-// Pace of repeating a transaction whose outcome the store did not tell.
+// Intervals for repeating a transaction whose outcome is unknown.
 const (
 	firstPause = 20 * time.Millisecond
 	longPause  = 500 * time.Millisecond
@@ -32,8 +32,8 @@ const (
 // errOver says that the leadership term is over: nothing more may be written.
 var errOver = errors.New("the leadership term is over")
 
-// committer turns planned transactions into fenced ones and finds out what became of
-// them. It belongs to the writer.
+// committer turns planned transactions into fenced ones and determines their outcome. It is
+// used by the writer only.
 type committer struct {
 	store objdb.Store
 	lead  objdb.Leadership
@@ -46,12 +46,12 @@ type committer struct {
 	written written
 }
 
-// written is when what agents read was written last, as store revisions. It may be read
-// from anywhere.
+// written holds the store revisions of the last write of what agents read. It may be read
+// from any goroutine.
 type written struct{ state, settings atomic.Int64 }
 
-// note notes that a key, or what begins with it, was written at a revision. It belongs to
-// the writer.
+// note records that a key, or all keys with that prefix, were written at a revision. It is
+// called by the writer only.
 func (w *written) note(key string, rev int64) {
 	switch {
 	case strings.HasPrefix(key, state.StateRoot):
@@ -61,8 +61,8 @@ func (w *written) note(key string, rev int64) {
 	}
 }
 
-// room is how many operations and comparisons a plan may make: what a store
-// transaction holds less the mark and the fence.
+// room is how many operations and comparisons a plan may contain: the limit of a store
+// transaction minus the mark and the fence.
 func (c *committer) room() int { return c.store.MaxOps() - 2 }
 
 // over reports whether an error of commit means the end of the term.
@@ -79,8 +79,8 @@ func (c *committer) begin(ctx context.Context) error {
 	return nil
 }
 
-// commit applies what x has planned and returns the revision at which the store has
-// it. If it fails nothing has been applied, unless the error is errOver.
+// commit applies what x has planned and returns the revision of the commit. If it fails
+// nothing has been applied, unless the error is errOver.
 func (c *committer) commit(ctx context.Context, x *tx) (int64, error) {
 	txn, err := x.operations()
 	if err != nil || len(txn.Then) == 0 {
@@ -127,8 +127,8 @@ func (c *committer) send(ctx context.Context, txn objdb.Txn) (int64, error) {
 	}
 }
 
-// try sends a transaction once. A refusal is looked into: kind Conflict means that
-// the transaction was refused for a comparison of its own.
+// try sends a transaction once. If the store rejects it, try finds out why: kind Conflict
+// means that one of its own comparisons failed.
 func (c *committer) try(ctx context.Context, txn objdb.Txn, next []byte) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryFor)
 	defer cancel()
@@ -188,8 +188,8 @@ func (c *committer) fenced(ctx context.Context) (bool, error) {
 	}
 }
 
-// giveUp ends the term because memory and store disagree: the next leader, maybe
-// this process, starts from what the store holds.
+// giveUp ends the term because memory and store disagree: the next leader, possibly this
+// process, starts from the store's content.
 func (c *committer) giveUp(ctx context.Context, why string) error {
 	c.log.Errorf("releasing leadership to reload state from the store: %s", why)
 	if err := c.lead.Resign(ctx); err != nil {

@@ -29,7 +29,7 @@ func writes(txn objdb.Txn, key string) bool {
 	return false
 }
 
-// TestFormerLeader checks that nothing a former leader writes arrives.
+// TestFormerLeader checks that writes of a former leader fail.
 func TestFormerLeader(t *testing.T) {
 	store := memory.New()
 	old, _, stopOld := lead(t, store)
@@ -55,8 +55,7 @@ func TestFormerLeader(t *testing.T) {
 	now.checkConsistent(t)
 }
 
-// TestUnansweredCommit checks that a write the store does not answer is neither lost
-// nor done twice.
+// TestUnansweredCommit checks that a write without reply is neither lost nor done twice.
 func TestUnansweredCommit(t *testing.T) {
 	away := errs.New(errs.Unavailable, "the store is unavailable")
 	for name, fault := range map[string]memory.Fault{"not applied": {Before: away}, "applied": {After: away}} {
@@ -86,8 +85,8 @@ func TestUnansweredCommit(t *testing.T) {
 	}
 }
 
-// TestTermEndsUnanswered checks what is said when the term ends before the store
-// has told what became of a write: that nobody knows. The next leader does.
+// TestTermEndsUnanswered checks the error when the term ends before the outcome of a write
+// is known: that nobody knows. The next leader does.
 func TestTermEndsUnanswered(t *testing.T) {
 	store := memory.New()
 	e, l, stop := lead(t, store)
@@ -110,7 +109,7 @@ func TestTermEndsUnanswered(t *testing.T) {
 	}
 }
 
-// TestDeadline checks that a caller does not wait longer than it wants to.
+// TestDeadline checks that a caller waits no longer than its deadline.
 func TestDeadline(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)
@@ -148,8 +147,8 @@ func (e *Engine) hold(ctx context.Context, g *errgroup.Group, n int) {
 	<-holding
 }
 
-// TestGroupCommit checks that requests that wait together share a transaction, and
-// that one which the store refuses does not take the others with it.
+// TestGroupCommit checks that requests that wait together share a transaction, and that one
+// which the store rejects does not make the others fail.
 func TestGroupCommit(t *testing.T) {
 	const clients = 20
 	store := memory.New()
@@ -187,7 +186,7 @@ func TestGroupCommit(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	// The shared one that is refused, and its members one by one.
+	// The shared one that is rejected, and its members one by one.
 	if n := commits.Load(); n != 1+clients {
 		t.Errorf("%d transactions for %d requests", n, clients)
 	}
@@ -228,8 +227,8 @@ func TestMaxOps(t *testing.T) {
 	e.checkConsistent(t)
 }
 
-// TestStoreChangedByHand checks that a leader which finds that the store holds what
-// it did not write starts anew instead of failing for ever.
+// TestStoreChangedByHand checks that a leader that finds unexpected content in the store
+// starts over instead of failing forever.
 func TestStoreChangedByHand(t *testing.T) {
 	claim := objdb.Put(state.IPAMRoot+"n.default/10.1.1.1", []byte(`{"owner":"reserved/somebody"}`))
 	for name, op := range map[string]objdb.Op{"a claim": claim, "the commit mark": objdb.Put(markKey, []byte("7/7"))} {
@@ -256,8 +255,8 @@ func TestStoreChangedByHand(t *testing.T) {
 	}
 }
 
-// TestTakeOver checks that an address passes from its reservation to its endpoint
-// and is never without an owner.
+// TestTakeOver checks that an address passes from its reservation to its endpoint without
+// ever being free.
 func TestTakeOver(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)
@@ -280,7 +279,7 @@ func TestTakeOver(t *testing.T) {
 	e.checkConsistent(t)
 }
 
-// TestPanic checks that a fault in a plan fails that request alone.
+// TestPanic checks that a panic in a plan fails only that request.
 func TestPanic(t *testing.T) {
 	e, _, stop := lead(t, memory.New())
 	defer stop()

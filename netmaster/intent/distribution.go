@@ -6,15 +6,14 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// DistributedEndpoint is an endpoint in the form in which tools know it from the
-// original's distribution of endpoints. There is no time stamp to it: the store orders
-// changes.
+// DistributedEndpoint is an endpoint in the format of the original's distribution of
+// endpoints, which tools know. Its time stamp is empty: the store orders changes.
 type DistributedEndpoint struct {
 	EndpointID        string // <ip>:<tenant>
 	EndpointType      int    // 2: internal
 	EndpointGroup     int
-	IpAddr            string // outward name
-	IpMask            string // outward name
+	IpAddr            string // name of the original
+	IpMask            string // name of the original
 	Ipv6Addr          string
 	Ipv6Mask          string
 	Vrf               string
@@ -22,16 +21,15 @@ type DistributedEndpoint struct {
 	Vlan              int
 	Vni               int
 	EndpointGroupVlan int
-	OriginatorIp      string // outward name
+	OriginatorIp      string // name of the original
 	OriginatorMac     string
 	Timestamp         string // RFC 3339
 }
 
-// noTime is the text of a time stamp that is not there.
+// noTime is an empty time stamp.
 const noTime = "0001-01-01T00:00:00Z"
 
-// Distribution returns what agents have to realise: endpoints by id, and rules by rule
-// id.
+// Distribution returns what agents implement: endpoints by id, and rules by rule id.
 func (e *Engine) Distribution(ctx context.Context) (map[string]DistributedEndpoint, map[string]*state.PolicyRule, error) {
 	hosts, err := e.vteps(ctx)
 	if err != nil {

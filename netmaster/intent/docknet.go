@@ -8,8 +8,8 @@ import (
 	"github.com/contiv/netplugin/state/docknet"
 )
 
-// Topology returns the networks and groups that docker networks stand for, and whether
-// the fabric is ACI.
+// Topology returns the networks and groups for which docker networks exist, and whether the
+// fabric is ACI.
 func (e *Engine) Topology() (t docknet.Topology, aci bool) {
 	m := e.model
 	m.mu.RLock()

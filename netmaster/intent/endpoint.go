@@ -38,22 +38,22 @@ func newEndpoints(m *model) endpointTables {
 	return t
 }
 
-// defaultACIGroup is the group of endpoints that name none, in ACI mode.
+// defaultACIGroup is the default group of endpoints in ACI mode.
 const defaultACIGroup = "default-group"
 
-// maxIDPart bounds what becomes part of an endpoint's id.
+// maxIDPart limits the length of parts of an endpoint's id.
 const maxIDPart = 256
 
-// EndpointChange is an endpoint's record and the store revision at which it, or its
-// end, can be seen.
+// EndpointChange is an endpoint's record and the store revision from which it, or its
+// removal, is visible.
 type EndpointChange struct {
 	Endpoint state.Endpoint
 	Revision int64
 }
 
-// CreateEndpoint gives a container an endpoint in a network, with an IPv4 address and,
-// if the network has an IPv6 subnet, an IPv6 address: the ones asked for, or of the
-// group's pool, or of the network. An endpoint that exists is returned as it is.
+// CreateEndpoint creates an endpoint for a container in a network, with an IPv4 address
+// and, if the network has an IPv6 subnet, an IPv6 address: the requested ones, or from the
+// group's pool, or from the network. An existing endpoint is returned unchanged.
 func (e *Engine) CreateEndpoint(ctx context.Context, req masterapi.CreateEndpointRequest) (EndpointChange, error) {
 	netID := state.NetworkID(req.NetworkName, req.TenantName)
 	id, err := endpointID(netID, req.ConfigEP)
@@ -86,8 +86,8 @@ func (e *Engine) CreateEndpoint(ctx context.Context, req masterapi.CreateEndpoin
 	})
 }
 
-// endpointID is the network's id and the container's, or for an endpoint of a host
-// itself the host's label and a fixed suffix.
+// endpointID is the network's id and the container's, or for a host's own endpoint the
+// host's label and a fixed suffix.
 func endpointID(netID string, ep masterapi.ConfigEP) (string, error) {
 	for _, part := range []struct{ field, text string }{{"Container", ep.Container}, {"Host", ep.Host}} {
 		if len(part.text) > maxIDPart || strings.ContainsFunc(part.text, func(r rune) bool { return r <= ' ' || r == '/' || r > '~' }) {
@@ -154,8 +154,8 @@ func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (
 	return ep, nil
 }
 
-// bindAddress gives an address that pick4 or pick6 returned to an endpoint, taking it
-// over from a reservation if there is one.
+// bindAddress assigns an address from pick4 or pick6 to an endpoint, taking over a
+// reservation if there is one.
 func bindAddress(x *tx, net string, addr netip.Addr, endpoint string) {
 	if s := x.spaces[net]; s.Take(addr) {
 		x.onUndo(func() { s.Free(addr) })
@@ -169,8 +169,8 @@ func bindAddress(x *tx, net string, addr netip.Addr, endpoint string) {
 	x.addrs.put(x, k, claim)
 }
 
-// DeleteEndpoint removes an endpoint and returns its addresses. A network or group
-// that is gone does not matter.
+// DeleteEndpoint removes an endpoint and frees its addresses. Its network or group may be
+// gone.
 func (e *Engine) DeleteEndpoint(ctx context.Context, req masterapi.DeleteEndpointRequest) (EndpointChange, error) {
 	return e.deleteEndpoint(ctx, state.EndpointID(state.NetworkID(req.NetworkName, req.TenantName), req.EndpointID))
 }
@@ -196,11 +196,11 @@ func (e *Engine) deleteEndpoint(ctx context.Context, id string) (EndpointChange,
 	})
 }
 
-// UpdateEndpoint notes what a container runtime tells about the container of an
-// endpoint. At its start: labels, which are added to what is there, container id and
-// name; the container then provides the services that select its labels. When it has
-// died, its labels go, and with them its part in services. Other events, and containers
-// of no endpoint, change nothing; known says whether there is an endpoint.
+// UpdateEndpoint records what a container runtime reports about the container of an
+// endpoint. At its start: labels, which are added to existing ones, container id and name;
+// the container then provides the services that select its labels. When it has died, its
+// labels are removed, and with them its role in services. Other events, and containers
+// without endpoint, change nothing; known says whether there is an endpoint.
 func (e *Engine) UpdateEndpoint(ctx context.Context, req masterapi.UpdateEndpointRequest) (known bool, err error) {
 	if req.Event != "start" && req.Event != "die" {
 		return true, nil
@@ -221,7 +221,7 @@ func (e *Engine) UpdateEndpoint(ctx context.Context, req masterapi.UpdateEndpoin
 	})
 }
 
-// afterEvent is what an endpoint becomes by an event.
+// afterEvent is an endpoint as changed by an event.
 func afterEvent(ep state.Endpoint, req masterapi.UpdateEndpointRequest) state.Endpoint {
 	if req.Event == "die" {
 		ep.Labels = nil
@@ -242,9 +242,8 @@ func afterEvent(ep state.Endpoint, req masterapi.UpdateEndpointRequest) state.En
 	return ep
 }
 
-// endpointsOfEvent finds what an event is about: the one endpoint that a start names;
-// all endpoints of a container that has died, because such an event says no more than
-// its id.
+// endpointsOfEvent finds the endpoints of an event: the one endpoint that a start names;
+// all endpoints of a container that has died, because such an event contains only its id.
 func endpointsOfEvent(x *tx, req masterapi.UpdateEndpointRequest) []*state.Endpoint {
 	var eps []*state.Endpoint
 	if req.Event == "start" {
@@ -260,7 +259,7 @@ func endpointsOfEvent(x *tx, req masterapi.UpdateEndpointRequest) []*state.Endpo
 }
 
 // endpointOfContainer finds the endpoint of an event, whose Network is the name of a
-// network or of a group of it.
+// network or of a group in it.
 func endpointOfContainer(x *tx, req masterapi.UpdateEndpointRequest) *state.Endpoint {
 	network := req.Network
 	if g, ok := x.groups.get(modelKey(req.Tenant, req.Network)); ok {
@@ -270,14 +269,14 @@ func endpointOfContainer(x *tx, req masterapi.UpdateEndpointRequest) *state.Endp
 	return ep
 }
 
-// Which claimed addresses may be asked for.
+// Which claimed addresses may be requested.
 const (
 	freeOnly    = false
-	reservedToo = true // those that allocAddress has handed out, too
+	reservedToo = true // also those handed out by allocAddress
 )
 
-// pick4 returns the IPv4 address asked for, or the lowest free one: of the pool that
-// belongs to owner, or of the network if it has none.
+// pick4 returns the requested IPv4 address, or the lowest free one: of owner's pool, or of
+// the network if owner has none.
 func pick4(x *tx, s *ipam.Space, owner, want string, takeOver bool) (netip.Addr, error) {
 	if want == "" {
 		return s.Next4(owner)
@@ -299,7 +298,7 @@ func pick4(x *tx, s *ipam.Space, owner, want string, takeOver bool) (netip.Addr,
 	return a, nil
 }
 
-// pick6 returns the IPv6 address asked for, or the next free one.
+// pick6 returns the requested IPv6 address, or the next free one.
 func pick6(x *tx, s *ipam.Space, want string, takeOver bool) (netip.Addr, error) {
 	if want != "" {
 		a, err := wanted(x, s, want, takeOver)
@@ -318,7 +317,7 @@ func pick6(x *tx, s *ipam.Space, want string, takeOver bool) (netip.Addr, error)
 	return a, nil
 }
 
-// wanted checks an address that was asked for, written with or without a length.
+// wanted checks a requested address, written with or without a length.
 func wanted(x *tx, s *ipam.Space, text string, takeOver bool) (netip.Addr, error) {
 	host, _, _ := strings.Cut(text, "/")
 	a, ok := parseAddr(host)
@@ -334,8 +333,8 @@ func wanted(x *tx, s *ipam.Space, text string, takeOver bool) (netip.Addr, error
 	return a, s.Check(a)
 }
 
-// InspectEndpoint finds the endpoint that a search text names: one whose endpoint id,
-// container id or name is the text, else begins with it, else contains it.
+// InspectEndpoint finds the endpoint for a search text: one whose endpoint id, container id
+// or name equals the text, or else begins with it, or else contains it.
 func (e *Engine) InspectEndpoint(ctx context.Context, search string, sees Sees) (*contivmodel.EndpointInspection, error) {
 	ep := e.findEndpoint(search, sees)
 	if ep == nil {
@@ -353,7 +352,7 @@ func (e *Engine) InspectEndpoint(ctx context.Context, search string, sees Sees) 
 	return &contivmodel.EndpointInspection{Oper: oper}, nil
 }
 
-// findEndpoint prefers, among endpoints that match equally well and are shown, the lowest id.
+// findEndpoint prefers the lowest id among visible endpoints that match equally well.
 func (e *Engine) findEndpoint(search string, sees Sees) *state.Endpoint {
 	m := e.model
 	m.mu.RLock()
@@ -375,7 +374,7 @@ func (e *Engine) findEndpoint(search string, sees Sees) *state.Endpoint {
 
 const noMatch = 3
 
-// match says how well text matches: 0 exactly, 1 at the beginning, 2 somewhere.
+// match rates how well text matches: 0 exactly, 1 at the beginning, 2 anywhere.
 func match(text, search string) int {
 	switch {
 	case text == "" || search == "":

@@ -8,8 +8,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/ipam"
 )
 
-// extent is a run of addresses of one family that a network occupies, both ends
-// included.
+// extent is a range of addresses of one family that a network occupies, both ends included.
 type extent struct {
 	first, last netip.Addr
 	network     string
@@ -17,8 +16,8 @@ type extent struct {
 }
 
 // extents is what the networks of a tenant occupy, sorted by first address; IPv4 comes
-// before IPv6. To find what overlaps a new network costs no more among ten thousand than
-// among ten. They need not be disjoint: a store may hold what somebody wrote by hand.
+// before IPv6. Finding overlaps takes logarithmic time. The extents may overlap: a store
+// may have been edited by hand.
 type extents []extent
 
 // overlap names a network that occupies an address of first–last.
@@ -27,20 +26,20 @@ func (e extents) overlap(first, last netip.Addr) (network string, found bool) {
 	if i < 0 || e[i].reach.Less(first) {
 		return "", false
 	}
-	for e[i].last.Less(first) { // ends where reach is from
+	for e[i].last.Less(first) { // stops because some last up to here is at least first
 		i--
 	}
 	return e[i].network, true
 }
 
-// add occupies first–last.
+// add adds first–last.
 func (e *extents) add(first, last netip.Addr, network string) {
 	i := sort.Search(len(*e), func(i int) bool { return (*e)[i].first.Compare(first) > 0 })
 	*e = slices.Insert(*e, i, extent{first: first, last: last, network: network})
 	e.setReach(i)
 }
 
-// remove gives up what a network occupies from first on.
+// remove removes a network's extent that begins at first.
 func (e *extents) remove(first netip.Addr, network string) {
 	i := slices.IndexFunc(*e, func(x extent) bool { return x.first == first && x.network == network })
 	if i >= 0 {
@@ -49,7 +48,7 @@ func (e *extents) remove(first netip.Addr, network string) {
 	}
 }
 
-// setReach sets reach from i on.
+// setReach updates reach from i on.
 func (e extents) setReach(i int) {
 	for j := i; j < len(e); j++ {
 		reach := e[j].last
@@ -73,7 +72,7 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return a
 }
 
-// openSpace gives a network its addresses.
+// openSpace creates a network's address space.
 func (m *model) openSpace(tenant, id, network string, s *ipam.Space) {
 	m.spaces[id] = s
 	e := m.extentsOf[tenant]
@@ -88,7 +87,7 @@ func (m *model) openSpace(tenant, id, network string, s *ipam.Space) {
 	}
 }
 
-// closeSpace takes them away and returns them.
+// closeSpace removes and returns it.
 func (m *model) closeSpace(tenant, id, network string) *ipam.Space {
 	s, e := m.spaces[id], m.extentsOf[tenant]
 	if s == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// FabricProfiles returns what the gateway of an ACI fabric is to know, by app profile
-// key; nothing unless the fabric is one.
+// FabricProfiles returns the configuration of an ACI fabric's gateway, by app profile key;
+// empty unless the fabric is one.
 func (e *Engine) FabricProfiles() map[string]aci.Profile {
 	m := e.model
 	m.mu.RLock()
@@ -29,14 +29,14 @@ func (e *Engine) FabricProfiles() map[string]aci.Profile {
 	return profiles
 }
 
-// Changed returns a channel that is closed when something has been committed since.
+// Changed returns a channel that is closed with the next commit.
 func (e *Engine) Changed() <-chan struct{} {
 	e.model.mu.RLock()
 	defer e.model.mu.RUnlock()
 	return e.model.changed.Next()
 }
 
-// checkFabric wants app profiles to be such that an ACI gateway understands them.
+// checkFabric checks that an ACI gateway understands app profiles.
 func checkFabric(x *tx, apps ...*contivmodel.AppProfile) error {
 	if !inACI(x) {
 		return nil
@@ -58,7 +58,7 @@ func appsWith(x *tx, group string) []*contivmodel.AppProfile {
 	return apps
 }
 
-// fabricView shows a transaction as package aci wants to see it.
+// fabricView adapts a transaction to package aci.
 type fabricView struct{ x *tx }
 
 // Gateway implements aci.View.

@@ -11,7 +11,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// globalTables are the global settings and the record that agents start from.
+// globalTables are the global settings and the record for agents.
 type globalTables struct {
 	*objects[contivmodel.Global, contivmodel.GlobalOper]
 	settings *table[string, state.Global] // one row, under ""
@@ -30,7 +30,7 @@ func registerGlobals(m *model) globalTables {
 	}
 }
 
-// setGlobal plans the settings, the record agents start from, and the tag ranges.
+// setGlobal plans the settings, the record for agents, and the tag ranges.
 func setGlobal(x *tx, g *contivmodel.Global) error {
 	vlans, err := contivmodel.ParseVLANs(g.Vlans)
 	if err != nil {
@@ -54,8 +54,8 @@ func setRange(x *tx, pool string, r contivmodel.TagRange) {
 	x.onUndo(func() { p.SetRange(old) })
 }
 
-// updateGlobal replaces the settings, as far as what is in use allows. An optional
-// field that is empty stays as it was.
+// updateGlobal replaces the settings, unless something in use depends on them. Empty
+// optional fields keep their values.
 func updateGlobal(x *tx, old, req *contivmodel.Global) error {
 	g := *req
 	keep(&g.ArpMode, old.ArpMode)
@@ -94,12 +94,12 @@ func keep(field *string, old string) {
 	}
 }
 
-// covers reports whether the ascending tags all lie in r.
+// covers reports whether all tags, in ascending order, are in r.
 func covers(r contivmodel.TagRange, tags []int) bool {
 	return len(tags) == 0 || r.Contains(tags[0]) && r.Contains(tags[len(tags)-1])
 }
 
-// counts says how many tags are in use, without what there is none of.
+// counts says how many tags are in use, leaving out zeros.
 func counts(vlans, vxlans []int) string {
 	var parts []string
 	if n := len(vlans); n > 0 {
@@ -111,7 +111,7 @@ func counts(vlans, vxlans []int) string {
 	return strings.Join(parts, " and ")
 }
 
-// removeGlobal refuses while tags are in use: networks need their pools.
+// removeGlobal fails while tags are in use: networks need their pools.
 func removeGlobal(x *tx, _ *contivmodel.Global) error {
 	if vlans, vxlans := tagsInUse(x, tags.VLAN), tagsInUse(x, tags.VXLAN); len(vlans)+len(vxlans) > 0 {
 		return errs.New(errs.InUse, "cannot delete the global settings due to existing %s", counts(vlans, vxlans))
@@ -122,7 +122,7 @@ func removeGlobal(x *tx, _ *contivmodel.Global) error {
 	return nil
 }
 
-// tagsInUse is the writer's view of the claimed tags of a pool, ascending.
+// tagsInUse is the writer's view of a pool's claimed tags, ascending.
 func tagsInUse(x *tx, pool string) []int {
 	var in []int
 	for k := range x.tags.where(x.tags.ofPool, pool) {

@@ -11,7 +11,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// groupTables are the endpoint groups and the records that agents realise.
+// groupTables are the groups and the records for agents.
 type groupTables struct {
 	*objects[contivmodel.EndpointGroup, contivmodel.EndpointGroupOper]
 	ofTenant    *index[string, contivmodel.EndpointGroup]
@@ -45,8 +45,8 @@ func registerGroups(m *model) groupTables {
 	return t
 }
 
-// createGroup checks a new group against its network and plans its record, its
-// number, its address pool and, in ACI mode, its VLAN.
+// createGroup checks a new group against its network and plans its record, its number, its
+// address pool and, in ACI mode, its VLAN.
 func createGroup(x *tx, g *contivmodel.EndpointGroup) error {
 	if _, ok := x.tenants.get(g.TenantName); !ok {
 		return errs.New(errs.NotFound, "Tenant not found: %s", g.TenantName)
@@ -94,8 +94,8 @@ func createGroup(x *tx, g *contivmodel.EndpointGroup) error {
 	return expandGroup(x, g, rec)
 }
 
-// viewGroup adds the rules that name the group, and its app profile: of several, the
-// one that was written last.
+// viewGroup adds the rules that name the group, and its app profile: of several, the one
+// written last.
 func (m *model) viewGroup(g *contivmodel.EndpointGroup) *contivmodel.EndpointGroup {
 	v := *g
 	var last int64
@@ -108,7 +108,7 @@ func (m *model) viewGroup(g *contivmodel.EndpointGroup) *contivmodel.EndpointGro
 	return &v
 }
 
-// checkPool returns the pool a group asks for, nil when it asks for none.
+// checkPool returns the pool requested by a group, nil if it requests none.
 func checkPool(x *tx, g *contivmodel.EndpointGroup, netID string) (*ipam.Pool, error) {
 	if g.IPPool == "" {
 		return nil, nil
@@ -124,8 +124,8 @@ func checkPool(x *tx, g *contivmodel.EndpointGroup, netID string) (*ipam.Pool, e
 	return &ipam.Pool{Owner: ownerGroup(state.GroupID(g.GroupName, g.TenantName)), Range: r}, nil
 }
 
-// ownVLAN gives a group its own VLAN in ACI mode, where groups and not networks are
-// what the fabric tells apart.
+// ownVLAN assigns a VLAN to a group in ACI mode, where the fabric distinguishes groups, not
+// networks.
 func ownVLAN(x *tx, net *state.Network, rec *state.EndpointGroup) error {
 	if !inACI(x) {
 		return nil
@@ -141,8 +141,8 @@ func ownVLAN(x *tx, net *state.Network, rec *state.EndpointGroup) error {
 	return x.claimTag(tags.VLAN, tag, ownerGroup(rec.ID))
 }
 
-// attach wants everything a group refers to to exist, copies the net profile's values
-// into the group's record, and plans the group with its links.
+// attach checks that everything a group refers to exists, copies the net profile's values
+// to the group's record, and plans the group with its links.
 func attach(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error {
 	for _, key := range contivmodel.Keys(g.TenantName, g.Policies...) {
 		if _, ok := x.policies.get(key); !ok {
@@ -171,7 +171,7 @@ func attach(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error
 	return nil
 }
 
-// updateGroup replaces what a group refers to; where it stands cannot change. The
+// updateGroup replaces what a group refers to; its network and tenant cannot change. The
 // configured tag of an update is ignored.
 func updateGroup(x *tx, old, g *contivmodel.EndpointGroup) error {
 	if g.NetworkName != old.NetworkName {
@@ -200,8 +200,8 @@ func updateGroup(x *tx, old, g *contivmodel.EndpointGroup) error {
 	return expandGroup(x, &upd, &rec)
 }
 
-// removeGroup refuses while the group has endpoints, and plans the end of everything
-// the group owns.
+// removeGroup fails while the group has endpoints, and plans the removal of everything the
+// group owns.
 func removeGroup(x *tx, g *contivmodel.EndpointGroup) error {
 	id, netID := state.GroupID(g.GroupName, g.TenantName), state.NetworkID(g.NetworkName, g.TenantName)
 	if blockers := names(x.apps.where(x.apps.ofGroup, g.Key), keyOf[contivmodel.AppProfile]); blockers != "" {

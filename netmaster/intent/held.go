@@ -10,9 +10,9 @@ import (
 	"github.com/contiv/netplugin/state/docknet"
 )
 
-// hold marks a claim as held by the manager of a swarm, and reports whether there is one
-// that can be: a reservation, or that of an endpoint. The manager asks again for what it
-// holds when it has been restarted.
+// hold marks a claim as held by the manager of a swarm, and reports whether it can be: it
+// must be a reservation, or that of an endpoint. A restarted manager asks again for what it
+// holds.
 func (x *tx) hold(k claimKey) bool {
 	claim, ok := x.addrs.get(k)
 	if !ok || !strings.HasPrefix(claim.Owner, ownerReserved) && !strings.HasPrefix(claim.Owner, ownerEndpoint("")) {
@@ -26,8 +26,8 @@ func (x *tx) hold(k claimKey) bool {
 	return true
 }
 
-// unhold ends that addresses of a network are held. Reserved ones are given back at once if
-// they are not wanted again, else after a while.
+// unhold ends the holding of a network's addresses. Reserved ones are freed immediately if
+// gone, or else after a while unless they are requested again.
 func (x *tx) unhold(net string, gone bool) {
 	var held []claimKey
 	for k, r := range x.addrs.base {
@@ -49,7 +49,8 @@ func (x *tx) unhold(net string, gone bool) {
 	}
 }
 
-// leaveAddress ends an owner's claim of an address. One that is held is reserved again.
+// leaveAddress ends an owner's claim of an address. If it is held it becomes a reservation
+// again.
 func (x *tx) leaveAddress(net, addr, owner string) {
 	k := claimKey{net, addr}
 	claim, ok := x.addrs.get(k)
@@ -66,8 +67,8 @@ func (x *tx) leaveAddress(net, addr, owner string) {
 	x.freeAddress(net, addr, owner)
 }
 
-// holders returns the ids of the networks that docker networks of a swarm stand for: its
-// manager may hold addresses of these.
+// holders returns the ids of the networks that a swarm's docker networks stand for: its
+// manager may hold addresses in these.
 func (e *Engine) holders(ctx context.Context) (map[string]bool, error) {
 	kvs, _, err := e.store.List(ctx, docknet.Root)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/contiv/netplugin/state/masterapi"
 )
 
-// TestHeld: what the manager of a swarm holds is nobody else's until the manager gives it
-// back, whichever of manager and endpoint goes first.
+// TestHeld: an address held by the manager of a swarm is not given to others until the
+// manager releases it, in whatever order manager and endpoint release it.
 func TestHeld(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)
@@ -84,7 +84,7 @@ func TestHeld(t *testing.T) {
 	remove("c")
 	expect(map[string]string{})
 	// A virtual address has no endpoint; it stays while a docker network stands for the
-	// network, and not for ever after.
+	// network, but not forever after.
 	_, err = alloc("", true)
 	must(err)
 	record := []byte(`{"id":"default.n.","tenantName":"default","networkName":"n","docknetUUID":"x"}`)
@@ -100,7 +100,7 @@ func TestHeld(t *testing.T) {
 	_, stale := e.staleReservations(seen, begin.Add(reservedFor), nil)
 	must(e.giveBack(t.Context(), stale))
 	expect(map[string]string{})
-	// A manager that begins anew holds what it asks for again, and nothing else.
+	// A manager that starts over holds what it asks for again, and nothing else.
 	for range 3 {
 		_, err = alloc("", true)
 		must(err)
@@ -116,7 +116,7 @@ func TestHeld(t *testing.T) {
 	remove("d")
 	release("10.1.1.1")
 	expect(map[string]string{})
-	// One whose docker network has gone gives nothing back.
+	// If its docker network is gone it releases nothing.
 	for range 2 {
 		_, err = alloc("", true)
 		must(err)

@@ -25,7 +25,7 @@ type tb interface {
 	Errorf(format string, args ...any)
 }
 
-// quiet is a logger for tests that make things go wrong on purpose.
+// quiet is a logger for tests that cause errors on purpose.
 func quiet() logrus.FieldLogger {
 	l := logrus.New()
 	l.SetLevel(logrus.PanicLevel)
@@ -70,14 +70,14 @@ func endpoint(net, group, container, addr string) masterapi.CreateEndpointReques
 	}
 }
 
-// checkConsistent holds the model in memory to what the store has: the same records,
-// indexes that agree with the claims, links that agree from both sides, no claim too
-// many or too few, and nothing left over from plans.
+// checkConsistent compares the model in memory with the store: the same records, indexes
+// that agree with the claims, links that agree in both directions, exactly the right
+// claims, and no remains of plans.
 func (e *Engine) checkConsistent(t tb) {
 	t.Helper()
 	fresh := newModel(Config{Log: quiet()})
 	l := loader{model: fresh, store: e.store, log: quiet(), written: &written{}}
-	// Through the writer, so that no transaction is under way.
+	// In the writer, so that no transaction is under way.
 	_, err := submit[struct{}](context.Background(), e.writer, true, func(x *tx) (reply, error) {
 		if err := l.load(context.Background()); err != nil {
 			return nil, err
@@ -165,7 +165,7 @@ func compare[K comparable, V any](t tb, what string, want, got *table[K, V]) {
 	}
 }
 
-// checkLinks checks, on what the API shows, that every link has its counterpart.
+// checkLinks checks that every link in the API has its counterpart.
 func (e *Engine) checkLinks(t tb) {
 	t.Helper()
 	forward, backward := map[string]bool{}, map[string]bool{}

@@ -10,8 +10,8 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// hostRecords reads the records of hosts, by label. One that is unreadable is a host all
-// the same.
+// hostRecords reads the records of hosts, by label. An unreadable record still counts as a
+// host.
 func (e *Engine) hostRecords(ctx context.Context) (map[string]state.Host, error) {
 	kvs, _, err := e.store.List(ctx, state.HostRoot)
 	if err != nil {
@@ -28,8 +28,8 @@ func (e *Engine) hostRecords(ctx context.Context) (map[string]state.Host, error)
 	return recs, nil
 }
 
-// Hosts returns what is stored of each host, by label: those that have a record of their
-// own, and those that endpoints are homed on.
+// Hosts returns what is stored of each host, by label: hosts with a record, and those on
+// which endpoints are homed.
 func (e *Engine) Hosts(ctx context.Context) (map[string]cluster.Known, error) {
 	recs, err := e.hostRecords(ctx)
 	if err != nil {
@@ -53,14 +53,14 @@ func (e *Engine) Hosts(ctx context.Context) (map[string]cluster.Known, error) {
 	return hosts, nil
 }
 
-// EndpointsOf lists the ids of the endpoints that are homed on a host, sorted.
+// EndpointsOf lists the ids of the endpoints homed on a host, sorted.
 func (e *Engine) EndpointsOf(label string) []string {
 	e.model.mu.RLock()
 	defer e.model.mu.RUnlock()
 	return sortedKeys(e.model.endpoints.ofHost, label)
 }
 
-// RemoveEndpoint removes an endpoint; kind NotFound: there is none.
+// RemoveEndpoint removes an endpoint. NotFound: it does not exist.
 func (e *Engine) RemoveEndpoint(ctx context.Context, id string) error {
 	_, err := e.deleteEndpoint(ctx, id)
 	return err

@@ -14,11 +14,11 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// namesShown is how many blockers of a delete an error names.
+// namesShown is how many blockers an error of a deletion names.
 const namesShown = 5
 
-// vteps is the tunnel address of each host, by host label. Agents write these, so they
-// are read from the store when somebody wants to see them.
+// vteps are the hosts' tunnel addresses, by label. Agents write these, so they are read
+// from the store when needed.
 type vteps map[string]string
 
 func (e *Engine) vteps(ctx context.Context) (vteps, error) {
@@ -33,8 +33,8 @@ func (e *Engine) vteps(ctx context.Context) (vteps, error) {
 	return hosts, nil
 }
 
-// virtualPort names the host side of an endpoint's port, from what the agent reports;
-// empty until it has.
+// virtualPort names the host's end of an endpoint's port, as the agent reports it; empty
+// until it has.
 func (e *Engine) virtualPort(ctx context.Context, endpoint string) (string, error) {
 	kv, err := e.store.Get(ctx, state.OperEndpointRt+endpoint)
 	if errs.Is(err, errs.NotFound) {
@@ -45,7 +45,7 @@ func (e *Engine) virtualPort(ctx context.Context, endpoint string) (string, erro
 	}
 	var oper state.OperEndpoint
 	if err := json.Unmarshal(kv.Value, &oper); err != nil || oper.PortName == "" {
-		return "", nil // an agent's unreadable report is as good as none
+		return "", nil // treat an unreadable report as none
 	}
 	return "v" + oper.PortName, nil
 }
@@ -70,8 +70,8 @@ func count[K, V any](seq iter.Seq2[K, V]) int {
 	return n
 }
 
-// names lists, for an error text, the first few of what an iterator yields, in order;
-// it is empty when there is nothing.
+// names lists, for an error message, the first few elements in order; empty if there are
+// none.
 func names[K comparable, V any](seq iter.Seq2[K, V], name func(K, V) string) string {
 	var all []string
 	for k, v := range maps.Collect(seq) {
@@ -84,8 +84,7 @@ func names[K comparable, V any](seq iter.Seq2[K, V], name func(K, V) string) str
 	return strings.Join(all, ", ")
 }
 
-// endpointName names an endpoint to somebody who looks for it: its id, and the host it
-// is on.
+// endpointName identifies an endpoint for users: its id and its host.
 func endpointName(id string, ep *state.Endpoint) string {
 	if ep.HomingHost == "" {
 		return id
@@ -96,7 +95,7 @@ func endpointName(id string, ep *state.Endpoint) string {
 // keyOf names an object by its key.
 func keyOf[V any](key string, _ *V) string { return key }
 
-// needTenant refuses what would belong to a tenant that does not exist.
+// needTenant fails if a tenant does not exist.
 func needTenant(x *tx, name string) error {
 	if _, ok := x.tenants.get(name); !ok {
 		return errs.New(errs.NotFound, "Tenant not found: %s", name)

@@ -12,19 +12,19 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// A change that is larger than a store transaction is written down first, piece by
-// piece, under keys that nobody else reads. One small transaction then decides it.
-// From there on it is carried out to its end: by this leader or, if this one cannot,
-// by the next before it does anything else. Until it is decided nothing has happened,
-// and what was written down is swept away. So the change is made wholly or not at all;
-// agents see its parts arrive in the order of the pieces.
+// A change that is larger than a store transaction is first written in pieces under keys
+// that nobody else reads. Then one small transaction decides it. From there on it is
+// carried out completely: by this leader or, if it cannot, by the next one before anything
+// else. Until it is decided nothing has happened, and the pieces are removed if it fails.
+// So the change is made as a whole or not at all; agents see its parts in the order of the
+// pieces.
 const (
 	stagedRoot = state.OperRoot + "netmaster/staged/"
 	decidedKey = state.OperRoot + "netmaster/decided"
 )
 
-// pieceBytes bounds the values in one piece, well below what stores take in one key
-// (512 KiB).
+// pieceBytes limits the values in one piece, well below the limit of a store's value (512
+// KiB).
 const pieceBytes = 128 << 10
 
 // piece is a part of a large change that fits into one transaction.
@@ -33,7 +33,7 @@ type piece struct {
 	cmp []objdb.Cmp
 }
 
-// stagedOp is an operation as it is written down.
+// stagedOp is the stored form of an operation.
 type stagedOp struct {
 	Op    objdb.OpType `json:"op"`
 	Key   string       `json:"key"`
@@ -48,7 +48,7 @@ func (p piece) ops() []objdb.Op {
 	return ops
 }
 
-// bytesOf is about what a transaction weighs.
+// bytesOf is the approximate size of a transaction.
 func bytesOf(txn objdb.Txn) int {
 	n := 0
 	for _, op := range txn.Then {
@@ -59,7 +59,7 @@ func bytesOf(txn objdb.Txn) int {
 
 func stagedKey(i int) string { return fmt.Sprintf("%s%08d", stagedRoot, i) }
 
-// cut cuts a transaction into pieces of at most room operations.
+// cut splits a transaction into pieces of at most room operations.
 func cut(txn objdb.Txn, room int) []piece {
 	absent := make(map[string]objdb.Cmp, len(txn.If))
 	for _, cmp := range txn.If {
@@ -106,7 +106,7 @@ func (c *committer) commitLarge(ctx context.Context, txn objdb.Txn) (int64, erro
 	return rev, err
 }
 
-// abandon sweeps away what has been written down of a change that failed with err.
+// abandon removes the pieces of a change that failed with err.
 func (c *committer) abandon(ctx context.Context, err error) error {
 	if c.over(err) {
 		return err
@@ -117,7 +117,7 @@ func (c *committer) abandon(ctx context.Context, err error) error {
 	return err
 }
 
-// carryOut applies pieces that have been decided, and forgets them.
+// carryOut applies pieces that have been decided, and removes them.
 func (c *committer) carryOut(ctx context.Context, pieces []piece) (int64, error) {
 	for _, p := range pieces {
 		if _, err := c.send(ctx, objdb.Txn{Then: p.ops()}); err != nil {
@@ -127,8 +127,8 @@ func (c *committer) carryOut(ctx context.Context, pieces []piece) (int64, error)
 	return c.send(ctx, objdb.Txn{Then: []objdb.Op{objdb.Delete(decidedKey), objdb.DeletePrefix(stagedRoot)}})
 }
 
-// recover ends what the last leader has begun: a change that it has decided is carried
-// out, one that it has not is forgotten.
+// recover completes what the last leader has begun: a decided change is carried out, any
+// other is removed.
 func (c *committer) recover(ctx context.Context) error {
 	staged, _, err := c.store.List(ctx, stagedRoot)
 	if err != nil {

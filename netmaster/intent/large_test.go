@@ -17,7 +17,7 @@ import (
 // manyRules is more than fits into two transactions.
 const manyRules = 300
 
-// withRules makes a network, a group and a policy with many rules.
+// withRules creates a network, a group and a policy with many rules.
 func (e *Engine) withRules(t *testing.T) {
 	t.Helper()
 	e.mustNetwork(t, "n", "10.1.1.0/24")
@@ -34,8 +34,8 @@ func (e *Engine) attachPolicy(ctx context.Context) error {
 	return err
 }
 
-// attached reports how much of the attachment the store holds: the group's word, and
-// the number of records.
+// attached reports how much of the attachment is in the store: whether the group has it,
+// and the number of records.
 func attached(t *testing.T, store objdb.Store) (says bool, records int) {
 	t.Helper()
 	kv, err := store.Get(t.Context(), state.ModelRoot+"endpointGroup/default:g")
@@ -58,8 +58,8 @@ func attached(t *testing.T, store objdb.Store) (says bool, records int) {
 }
 
 // TestLargeChange kills a leader at each commit of a change that is larger than a
-// transaction, before and after the store has applied it. The next leader finds that
-// it has happened wholly or not at all.
+// transaction, before and after the store has applied it. The next leader finds the change
+// made as a whole or not at all.
 func TestLargeChange(t *testing.T) {
 	happened := map[bool]int{}
 	for n := 1; ; n++ {
@@ -112,9 +112,9 @@ func TestLargeChange(t *testing.T) {
 	}
 }
 
-// TestLargeChangeRefused checks what becomes of a change that the store refuses at one
-// of its commits for good: before it is decided nothing has happened, afterwards it is
-// carried out by the next leader.
+// TestLargeChangeRefused checks what happens to a change when the store rejects one of its
+// commits: before it is decided nothing has happened, afterwards the next leader carries it
+// out.
 func TestLargeChangeRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		refuse func(objdb.Txn) bool
@@ -153,8 +153,8 @@ func TestLargeChangeRefused(t *testing.T) {
 	}
 }
 
-// TestRuleRepair checks that a new leader puts rule records right that somebody has
-// changed, and leaves the others alone.
+// TestRuleRepair checks that a new leader repairs rule records that somebody has changed,
+// and leaves the others alone.
 func TestRuleRepair(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)

@@ -12,18 +12,18 @@ import (
 	"github.com/contiv/netplugin/objdb"
 )
 
-// loader fills a model from the store at the start of a term. It reads prefix by
-// prefix: what netmaster owns cannot change between the reads, because only the
-// holder of the fence may write it.
+// loader fills a model from the store at the start of a term. It reads prefix by prefix:
+// netmaster's data cannot change between the reads, because only the holder of the fence
+// may write it.
 //
-// A record that cannot be understood is logged and left alone; everything else works.
+// A record that cannot be decoded is logged and left alone; everything else works.
 type loader struct {
 	model *model
 	store objdb.Store
 	log   logrus.FieldLogger
-	// newest6 is, per network, when its youngest IPv6 claim was made.
+	// newest6 is the revision of the newest IPv6 claim, per network.
 	newest6 map[string]int64
-	written *written // is told of every record that agents read
+	written *written // notified of every record that agents read
 }
 
 func (l *loader) load(ctx context.Context) error {
@@ -35,15 +35,15 @@ func (l *loader) load(ctx context.Context) error {
 	return nil
 }
 
-// source is one sort of record in the store and what is made of each: rest is its key
-// without the prefix.
+// source is one kind of record in the store and how to load it: rest is its key without the
+// prefix.
 type source struct {
 	prefix string
 	take   func(l *loader, rest string, kv objdb.KV) error
 }
 
-// read takes the records of the sets, set after set. While one is being taken the store
-// reads the next.
+// read loads the sources one after the other. While one is being loaded the store reads the
+// next.
 func (l *loader) read(ctx context.Context, sources []source) error {
 	type list struct {
 		source

@@ -16,7 +16,7 @@ import (
 	"github.com/contiv/netplugin/state/masterapi"
 )
 
-// put writes to a store behind netmaster's back.
+// put writes to a store without netmaster.
 func put(t *testing.T, store objdb.Store, pairs ...string) {
 	t.Helper()
 	var ops []objdb.Op
@@ -28,8 +28,8 @@ func put(t *testing.T, store objdb.Store, pairs ...string) {
 	}
 }
 
-// TestRepair checks what a new leader makes of claims that nobody owns, and of
-// addresses and tags in use that nobody has claimed.
+// TestRepair checks how a new leader handles claims without owner, and addresses and tags
+// in use without claim.
 func TestRepair(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)
@@ -74,7 +74,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestUnreadable checks that what cannot be understood is neither lost nor in the way.
+// TestUnreadable checks that unreadable records are neither lost nor a problem for others.
 func TestUnreadable(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)
@@ -108,8 +108,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestUnreadableDerived checks that a leader starts, and keeps what may be right, when
-// rules, groups, rule records, services or provider lists cannot be read.
+// TestUnreadableDerived checks that a leader starts, and keeps what may be right, if rules,
+// groups, rule records, services or provider lists cannot be read.
 func TestUnreadableDerived(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)
@@ -161,8 +161,8 @@ func TestUnreadableDerived(t *testing.T) {
 	}
 }
 
-// TestIPv6GoesOn checks that a new leader does not hand out again what was handed out
-// last.
+// TestIPv6GoesOn checks that a new leader does not immediately hand out the last addresses
+// again.
 func TestIPv6GoesOn(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)
@@ -224,8 +224,8 @@ func TestFlags(t *testing.T) {
 	check("new flags with networks in place", got, "routing")
 }
 
-// TestMoreNetworksThanVLANs: the VLANs inside the hosts do not bound how many VXLAN
-// networks there can be, nor are they taken twice or lost.
+// TestMoreNetworksThanVLANs: the number of local VLANs does not limit the number of VXLAN
+// networks, and none is used twice or lost.
 func TestMoreNetworksThanVLANs(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)

@@ -8,9 +8,9 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// MAC addresses that are somebody's in every network, wherever it is: the router's and the
-// name server's, those that belong to addresses (of endpoints, of services and of the hosts'
-// own ports), and those under which hosts route between their links.
+// MAC addresses with a meaning in every network: those of the router and the name server,
+// those derived from addresses (of endpoints, services and the hosts' own ports), and those
+// of hosts that route between their links.
 var (
 	routerMAC     = net.HardwareAddr{0x00, 0x00, 0x11, 0x11, 0x11, 0x11} // a constant
 	nameServerMAC = net.HardwareAddr{0x02, 0x00, 0x00, 0x00, 0x00, 0x35} // a constant
@@ -21,8 +21,8 @@ const (
 	ofHosts     = 0x0203
 )
 
-// macFor returns the MAC address that is asked for, if nobody else has it in the network, or
-// the one that belongs to the address.
+// macFor returns the requested MAC address, if it is free in the network, or else the one
+// derived from the address.
 func macFor(x *tx, netID string, a netip.Addr, want string) (string, error) {
 	if want == "" {
 		return macOf(a), nil
@@ -57,8 +57,7 @@ func macFor(x *tx, netID string, a netip.Addr, want string) (string, error) {
 // macKey names a MAC address of a network.
 func macKey(netID, mac string) string { return netID + " " + mac }
 
-// macOf makes the MAC address that belongs to an IPv4 address, so that an address
-// always has the same one: 02:02 and its four bytes.
+// macOf derives a MAC address from an IPv4 address: 02:02 and its four bytes.
 func macOf(a netip.Addr) string {
 	b := a.As4()
 	return fmt.Sprintf("02:02:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])

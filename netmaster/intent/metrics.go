@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics is what a term counts of its writer.
+// metrics are the counters of a term's writer.
 type metrics struct {
 	commits *prometheus.CounterVec
 	took    prometheus.Histogram
@@ -33,7 +33,7 @@ func newMetrics(waiting func() int) *metrics {
 	}
 }
 
-// count counts a transaction that n requests share.
+// count counts a transaction shared by n requests.
 func (m *metrics) count(n int, took time.Duration, err error) {
 	result := "committed"
 	if err != nil {
@@ -44,7 +44,7 @@ func (m *metrics) count(n int, took time.Duration, err error) {
 	m.shared.Observe(float64(n))
 }
 
-// Collect exports the numbers of the term.
+// Collect exports the term's metrics.
 func (e *Engine) Collect(out chan<- prometheus.Metric) {
 	m := e.writer.metrics
 	for _, c := range []prometheus.Collector{m.commits, m.took, m.shared, m.queue} {

@@ -10,8 +10,8 @@ import (
 	"github.com/contiv/netplugin/utils/signal"
 )
 
-// model is everything netmaster knows. The tables mirror the store; spaces and pools
-// are the writer's indexes over the claims in them.
+// model is everything netmaster knows. The tables mirror the store; spaces and pools index
+// the claims in them.
 type model struct {
 	cfg Config
 	mu  sync.RWMutex
@@ -19,17 +19,17 @@ type model struct {
 	tables
 	all     []planned    // every table
 	kinds   []registered // every kind of objects
-	sources []source     // how the tables are read, in this order
+	sources []source     // how the tables are read, in order
 
 	spaces    map[string]*ipam.Space // by network id
 	extentsOf map[string]*extents    // of the spaces, by tenant
 	pools     map[string]*tags.Pool
 
-	// changed is closed, and another one made, with each commit.
+	// changed is broadcast with each commit.
 	changed signal.Signal
 
-	// unreadable are store keys whose values could not be understood, with the reason.
-	// They are left alone. Set at load, constant afterwards.
+	// unreadable are store keys whose values could not be decoded, with the reason. They
+	// are left alone. Set at load, constant afterwards.
 	unreadable map[string]string
 }
 
@@ -90,8 +90,7 @@ func newModel(cfg Config) *model {
 	return m
 }
 
-// committed is a view of the tables that fabric profiles are made of, as everybody sees
-// them; for holders of mu.
+// committed is a view of the committed tables for fabric profiles. The caller holds mu.
 func (m *model) committed() *tx {
 	v := m.tables
 	v.globals.objects, v.gateways = m.globals.committed(), m.gateways.committed()
@@ -105,7 +104,7 @@ func (m *model) committed() *tx {
 // modelKey is the key of an object that belongs to a tenant.
 func modelKey(tenant, name string) string { return tenant + ":" + name }
 
-// Owners, as claims spell them.
+// Owners, as written in claims.
 const (
 	ownerGateway  = "gateway"
 	ownerReserved = "reserved/"
@@ -115,7 +114,7 @@ func ownerEndpoint(id string) string { return "endpoint/" + id }
 func ownerGroup(id string) string    { return "group/" + id }
 func ownerNetwork(id string) string  { return "network/" + id }
 
-// parseAddr reads an address of a claim or record.
+// parseAddr parses an address in a claim or record.
 func parseAddr(s string) (netip.Addr, bool) {
 	a, err := netip.ParseAddr(s)
 	return a, err == nil && a.Zone() == "" && !a.Is4In6()

@@ -36,11 +36,10 @@ func registerProfiles(m *model) profileTables {
 	return t
 }
 
-// minBurst is the least burst a rate limit works with, in kilobytes.
+// minBurst is the smallest burst with which a rate limit works, in kilobytes.
 const minBurst = 2
 
-// putProfile plans a net profile, and its values in the records of the groups that use
-// it.
+// putProfile plans a net profile, and its values in the records of the groups that use it.
 func putProfile(x *tx, p *contivmodel.Netprofile) error {
 	if p.Burst != 0 && p.Burst < minBurst {
 		return errs.New(errs.Invalid, "burst %d of netprofile %s is too small: expected at least %d, or 0 for none", p.Burst, p.Key, minBurst)

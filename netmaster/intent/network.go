@@ -12,7 +12,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// networkTables are the networks and the records that agents realise.
+// networkTables are the networks and the records for agents.
 type networkTables struct {
 	*objects[contivmodel.Network, contivmodel.NetworkOper]
 	ofTenant *index[string, contivmodel.Network]
@@ -38,7 +38,7 @@ func registerNetworks(m *model) networkTables {
 	return t
 }
 
-// network reads a record and opens the network's address space.
+// network reads a record and creates the network's address space.
 func (l *loader) network(id string, kv objdb.KV) error {
 	rec := new(state.Network)
 	if err := json.Unmarshal(kv.Value, rec); err != nil {
@@ -133,7 +133,7 @@ func settingsReady(x *tx, encap string) error {
 	return errs.New(errs.Invalid, "Global configuration is not ready: %s", missing)
 }
 
-// addressing reads the subnets of a network.
+// addressing returns the subnets of a network.
 func addressing(n *contivmodel.Network) (ipam.Config, error) {
 	cfg := ipam.Config{Name: state.NetworkID(n.NetworkName, n.TenantName)}
 	var err error
@@ -146,8 +146,8 @@ func addressing(n *contivmodel.Network) (ipam.Config, error) {
 	return cfg, nil
 }
 
-// checkOverlap compares with the networks of the same tenant; other tenants may use
-// the same addresses. Of range subnets only the ranges count.
+// checkOverlap compares with the networks of the same tenant; other tenants may use the
+// same addresses. For subnets with a range only the range counts.
 func checkOverlap(x *tx, n *contivmodel.Network, cfg ipam.Config) error {
 	taken := x.extentsOf[n.TenantName]
 	if taken == nil {
@@ -164,7 +164,7 @@ func checkOverlap(x *tx, n *contivmodel.Network, cfg ipam.Config) error {
 	return nil
 }
 
-// checkGateways wants gateways inside their subnets; the range does not matter.
+// checkGateways checks that gateways are inside their subnets; the range does not matter.
 func checkGateways(n *contivmodel.Network, cfg ipam.Config) error {
 	for _, gw := range []struct {
 		field, addr string
@@ -184,8 +184,8 @@ func checkGateways(n *contivmodel.Network, cfg ipam.Config) error {
 	return nil
 }
 
-// assignTags claims the VLAN of a vlan network, or the VNI and the local VLAN of a
-// vxlan network; a tag that was asked for or the lowest free.
+// assignTags claims the VLAN of a vlan network, or the VNI and the local VLAN of a vxlan
+// network: the requested tag or the lowest free one.
 func assignTags(x *tx, n *contivmodel.Network, rec *state.Network) error {
 	owner := ownerNetwork(rec.ID)
 	if n.Encap == state.EncapVLAN {
@@ -213,8 +213,8 @@ func assignTags(x *tx, n *contivmodel.Network, rec *state.Network) error {
 	if err := x.claimTag(tags.VXLAN, vni, owner); err != nil {
 		return err
 	}
-	// Nothing but what users see depends on a local VLAN: when there are more networks
-	// than VLANs, the rest have none.
+	// A local VLAN is only shown to users: if there are more networks than VLANs, the
+	// rest have none.
 	local, ok := x.pools[tags.Local].Next()
 	if !ok {
 		return nil
@@ -223,7 +223,7 @@ func assignTags(x *tx, n *contivmodel.Network, rec *state.Network) error {
 	return x.claimTag(tags.Local, local, owner)
 }
 
-// pickVLAN returns the VLAN asked for if it is free, for 0 the lowest free one.
+// pickVLAN returns the requested VLAN if it is free, for 0 the lowest free one.
 func pickVLAN(x *tx, want int) (int, error) {
 	p := x.pools[tags.VLAN]
 	if want != 0 {
@@ -239,9 +239,9 @@ func pickVLAN(x *tx, want int) (int, error) {
 	return tag, nil
 }
 
-// removeNetwork refuses while groups or endpoints stand on the network, and plans the
-// end of everything the network owns. Infra networks go with their endpoints, which
-// are the hosts' own: agents take their ports away when they see it.
+// removeNetwork fails while the network has groups or endpoints, and plans the removal of
+// everything the network owns. Infra networks are removed with their endpoints, which are
+// the hosts' own: agents then remove the ports.
 func removeNetwork(x *tx, n *contivmodel.Network) error {
 	id := state.NetworkID(n.NetworkName, n.TenantName)
 	if blockers := names(x.groups.where(x.groups.ofNetwork, n.Key), func(_ string, g *contivmodel.EndpointGroup) string {
@@ -319,7 +319,7 @@ func (m *model) networkOper(n *contivmodel.Network, hosts vteps) (contivmodel.Ne
 }
 
 // takenRanges returns what is not free in a network: claimed IPv4 addresses and group
-// pools; and how many addresses have been handed out, which excludes gateways.
+// pools; and how many addresses have been handed out, without gateways.
 func (m *model) takenRanges(net string) (taken []contivmodel.Range, handedOut int) {
 	for k := range m.addrs.ofNetwork.keys[net] {
 		r, ok := contivmodel.ParseRange(k.what)

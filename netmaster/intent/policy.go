@@ -23,7 +23,7 @@ func registerPolicies(m *model) policyTables {
 			x.policies.put(x, p.Key, p)
 			return nil
 		},
-		// There is nothing in a policy that could change: to create it again is no error.
+		// A policy has nothing that could change: creating it again is not an error.
 		update: func(*tx, *contivmodel.Policy, *contivmodel.Policy) error { return nil },
 		remove: removePolicy,
 		view:   m.viewPolicy,
@@ -44,7 +44,7 @@ func (m *model) viewPolicy(p *contivmodel.Policy) *contivmodel.Policy {
 	return &v
 }
 
-// removePolicy refuses while groups are under the policy. Its rules go with it.
+// removePolicy fails while groups use the policy. Its rules are removed with it.
 func removePolicy(x *tx, p *contivmodel.Policy) error {
 	if blockers := names(x.groups.where(x.groups.ofPolicy, p.Key), keyOf[contivmodel.EndpointGroup]); blockers != "" {
 		return errs.New(errs.InUse, "Policy is being used: %s by endpoint groups %s", p.Key, blockers)
@@ -65,7 +65,7 @@ func (m *model) policyOper(p *contivmodel.Policy, hosts vteps) (contivmodel.Poli
 	return oper, nil
 }
 
-// inspectPolicy also asks the agents of all hosts how often the rules have decided.
+// inspectPolicy also asks the agents of all hosts for the rules' counters.
 func (e *Engine) inspectPolicy(ctx context.Context, p *contivmodel.Policy) (oper contivmodel.PolicyOper, err error) {
 	hosts, err := e.vteps(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (e *Engine) inspectPolicy(ctx context.Context, p *contivmodel.Policy) (oper
 	return oper, nil
 }
 
-// ruleHits sums up, by rule, what the records of its groups have decided.
+// ruleHits sums up, by rule, the counters of the records of all groups.
 func (m *model) ruleHits(p *contivmodel.Policy, hits map[string]agents.Hits) []contivmodel.RuleHits {
 	var all []contivmodel.RuleHits
 	for _, key := range sortedKeys(m.rules.ofPolicy, p.Key) {

@@ -9,7 +9,7 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// Leadership is a lock key in a store without anybody who competes for it.
+// Leadership is a lock key in a store without competitors.
 type Leadership struct {
 	store objdb.Store
 	fence objdb.Cmp
@@ -17,7 +17,7 @@ type Leadership struct {
 	once  sync.Once
 }
 
-// Lead takes the lock: whoever held it is a former leader then.
+// Lead takes the lock: the previous holder becomes a former leader.
 func Lead(ctx context.Context, store objdb.Store) (*Leadership, error) {
 	txn := objdb.Txn{Then: []objdb.Op{objdb.Delete(state.LeaderKey)}}
 	if _, err := store.Commit(ctx, txn); err != nil {
@@ -51,6 +51,5 @@ func (l *Leadership) Resign(ctx context.Context) error {
 	return err
 }
 
-// Lose tells the holder that its term is over, as a lease that could not be kept
-// alive would; the lock key stays.
+// Lose ends the term, like a lease that could not be kept alive; the lock key stays.
 func (l *Leadership) Lose() { l.once.Do(func() { close(l.lost) }) }
