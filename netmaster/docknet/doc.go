@@ -1,5 +1,5 @@
-// Package docknet is netmaster's part in the docker networks of a cluster in mode docker.
-// Where every agent makes those of its own Engine, requests wait until they have (Hosts).
-// Where the Engines share networks through a store of theirs, netmaster makes them
-// (Shared), and notes them for the agents.
+// Package docknet manages the docker networks of a cluster in mode docker. If every agent
+// makes those of its own Engine, requests wait until they have (Hosts). If the Engines
+// share networks through a store of their own, netmaster makes them (Shared), and records
+// them for the agents.
 package docknet

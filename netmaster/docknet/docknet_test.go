@@ -24,7 +24,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// engine is a Docker Engine that is told what to refuse.
+// engine is a Docker Engine that can be told to fail requests.
 type engine struct {
 	*dockerdtest.Engine
 
@@ -43,7 +43,7 @@ func newEngine() *engine {
 	return e
 }
 
-// refuseTo has every request to make or to remove a network fail; nil: no request.
+// refuseTo has every request to create or to remove a network fail; nil: none.
 func (e *engine) refuseTo(name string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,7 +105,7 @@ func (c *cluster) keys(root string) []string {
 	return out
 }
 
-// TestShared: when a request has been answered, its docker network is there, and noted.
+// TestShared: when a request has been answered, its docker network exists and is recorded.
 func TestShared(t *testing.T) {
 	c := start(t, "docker", true)
 	if err := c.network("net1", "10.1.1.0/24"); err != nil {
@@ -137,7 +137,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestSharedRefusals: what the Engine does not take, or does not let go, is as before.
+// TestSharedRefusals: if the Engine rejects a request, nothing changes.
 func TestSharedRefusals(t *testing.T) {
 	c := start(t, "docker", true)
 	c.engine.Put(dockerd.Network{ID: "t", Name: "taken", Driver: "macvlan"})
@@ -166,8 +166,8 @@ func TestSharedRefusals(t *testing.T) {
 	}
 }
 
-// TestSharedWithoutEngine: where netmaster runs there need be none; one that comes later
-// gets what there is to be.
+// TestSharedWithoutEngine: netmaster's host may have no Engine; one that starts later gets
+// all docker networks.
 func TestSharedWithoutEngine(t *testing.T) {
 	c := start(t, "docker", true)
 	c.engine.SetDown(errs.New(errs.Unavailable, "no dockerd"))
@@ -183,7 +183,7 @@ func TestSharedWithoutEngine(t *testing.T) {
 	}
 }
 
-// TestHosts: a request waits for agents, but not for ever.
+// TestHosts: a request waits for agents, but not forever.
 func TestHosts(t *testing.T) { synctest.Test(t, testHosts) }
 
 func testHosts(t *testing.T) {
@@ -202,7 +202,8 @@ func testHosts(t *testing.T) {
 	const patience = time.Hour
 	hosts := docknet.Hosts{Store: store, Patience: patience}
 	network := func(name string) state.NetworkRef { return state.NetworkRef{Tenant: "default", Network: name} }
-	// settle starts to wait; the function it returns tells whether that is over, and how long it took.
+	// settle starts waiting; the returned function reports whether it has ended, and how
+	// long it took.
 	settle := func(name string) func() (bool, time.Duration) {
 		start, done := time.Now(), make(chan error, 1)
 		go func() { done <- hosts.Settle(t.Context(), network(name)) }()
@@ -255,7 +256,7 @@ func testHosts(t *testing.T) {
 	}
 }
 
-// TestMapped: in a swarm, what a docker network stands for stays.
+// TestMapped: in a swarm, an object for which a docker network exists cannot be deleted.
 func TestMapped(t *testing.T) {
 	c := start(t, "swarm-mode", false)
 	if err := c.network("net1", "10.1.1.0/24"); err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // DefaultPatience is how long Hosts waits for agents: one whose Engine has just ended does
-// not make a docker network, and has not said so yet.
+// not create a docker network, and has not reported that yet.
 const DefaultPatience = 2 * time.Second
 
 // Hosts waits for the agents, each of which makes the docker networks of its own Engine.
@@ -21,9 +21,9 @@ type Hosts struct {
 	Patience time.Duration // 0 means DefaultPatience
 }
 
-// Settle waits until the Engine of every registered host has the docker network of a
-// place, or for as long as it is patient: agents make it when they can. Hosts that have
-// no Engine are not waited for.
+// Settle waits until the Engine of every registered host has the docker network, or until
+// its patience is over: agents make it when they can. It does not wait for hosts without
+// Engine.
 func (h Hosts) Settle(ctx context.Context, p state.NetworkRef) error {
 	patience := h.Patience
 	if patience == 0 {
@@ -59,7 +59,7 @@ func (Hosts) Run(context.Context) {}
 // Keep does nothing: Release has not removed anything.
 func (Hosts) Keep(state.NetworkRef) {}
 
-// Release does nothing: agents remove the docker network when its place is gone.
+// Release does nothing: agents remove the docker network of a deleted object.
 func (Hosts) Release(context.Context, state.NetworkRef) error { return nil }
 
 // registered returns the labels of the hosts whose agents are registered.

@@ -11,13 +11,13 @@ import (
 
 // Networks makes the docker networks of a cluster: Hosts, Mapped or Shared.
 type Networks interface {
-	// Run makes them until ctx ends; it returns at once if others make them.
+	// Run manages them until ctx ends; it returns immediately if others do.
 	Run(ctx context.Context)
-	// Settle waits until the docker network of a place has been tried once.
+	// Settle waits until the creation of a docker network was attempted.
 	Settle(ctx context.Context, p state.NetworkRef) error
-	// Release removes the docker network of a place that is about to be deleted.
+	// Release removes the docker network of an object that is about to be deleted.
 	Release(ctx context.Context, p state.NetworkRef) error
-	// Keep takes Release back: the place was not deleted.
+	// Keep undoes Release: the object was not deleted.
 	Keep(p state.NetworkRef)
 }
 
@@ -47,7 +47,7 @@ func (l Loop) Begin(ctx context.Context, c reconcile.Change) (reconcile.Pending,
 	return deletion{l, p}, nil
 }
 
-// place finds the docker network of an object; infra networks have none.
+// place returns the docker network of an object; infra networks have none.
 func (l Loop) place(c reconcile.Change) (state.NetworkRef, bool) {
 	t, aci := l.Source.Topology()
 	if c.Type == contivmodel.NetworkType {
@@ -71,8 +71,8 @@ type creation struct {
 	change reconcile.Change
 }
 
-// Settle waits for the docker network. One that is late is created when the Engine
-// answers.
+// Settle waits for the docker network. If there is no Engine yet, it is created when the
+// Engine answers.
 func (c creation) Settle(ctx context.Context) (undo bool, err error) {
 	p, ok := c.place(c.change)
 	if !ok {

@@ -10,8 +10,9 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Mapped keeps the networks and groups that docker networks of a swarm stand for. In a
-// swarm users make docker networks, and the agent of a manager notes what they stand for.
+// Mapped protects the networks and groups for which docker networks of a swarm exist. In a
+// swarm users create docker networks, and the agent of a manager records what they stand
+// for.
 type Mapped struct{ Store objdb.Store }
 
 // Run does nothing: users create the docker networks.
@@ -23,7 +24,7 @@ func (Mapped) Keep(state.NetworkRef) {}
 // Settle does nothing.
 func (Mapped) Settle(context.Context, state.NetworkRef) error { return nil }
 
-// Release fails while a docker network stands for the place.
+// Release fails while a docker network exists for the object.
 func (m Mapped) Release(ctx context.Context, p state.NetworkRef) error {
 	kv, err := m.Store.Get(ctx, docknet.Root+docknet.Key(p))
 	if errs.Is(err, errs.NotFound) {

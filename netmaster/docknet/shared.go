@@ -23,21 +23,21 @@ import (
 	"github.com/contiv/netplugin/utils/signal"
 )
 
-// Engine is what is asked of the Docker Engine; see dockerd.Client.
+// Engine is what is needed from the Docker Engine; see dockerd.Client.
 type Engine interface {
 	Networks(ctx context.Context) ([]dockerd.Network, error)
 	CreateNetwork(ctx context.Context, n dockerd.Network) (string, error)
 	RemoveNetwork(ctx context.Context, id string) error
 }
 
-// Source is what networks and groups there are.
+// Source provides the networks and groups.
 type Source interface {
 	Topology() (t docknet.Topology, aci bool)
-	// Changed returns a channel that is closed when there may be others.
+	// Changed returns a channel that is closed when they may have changed.
 	Changed() <-chan struct{}
 }
 
-// Config says what a Shared works with.
+// Config configures a Shared.
 type Config struct {
 	Log    logrus.FieldLogger
 	Store  objdb.Store

@@ -134,8 +134,8 @@ func (r *reference) named(key string) bool {
 	return false
 }
 
-// addThing creates, or again creates, what groups may use. Contracts groups cannot be
-// created again.
+// addThing creates what groups may use, perhaps once more. Contracts groups cannot be
+// created twice.
 func (r *reference) addThing(tenant, what string, coll Collection, fields string) (want, err error) {
 	key := tenant + ":x"
 	if !r.tenants[tenant] || what == "contracts" && r.things[what+" "+key] {
@@ -160,7 +160,7 @@ func (r *reference) removeThing(tenant, what string, coll Collection) (want, err
 	return want, coll.Delete(context.Background(), tenant+":x")
 }
 
-// changeApp gives a tenant an app profile of one group, or takes it away.
+// changeApp creates an app profile of one group in a tenant, or removes it.
 func (r *reference) changeApp(e *Engine, tenant, group string, add bool) (want, err error) {
 	key := tenant + ":a"
 	if !add {

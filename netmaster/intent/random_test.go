@@ -17,7 +17,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// reference is what should be there, said as simply as possible.
+// reference is the expected state, as simple as possible.
 type reference struct {
 	tenants   map[string]bool
 	networks  map[string]string            // key → subnet
@@ -32,7 +32,7 @@ type reference struct {
 	vips      map[string]map[string]string // network key → service key → address
 }
 
-// refRule is what of a rule matters to others.
+// refRule is the part of a rule that others depend on.
 type refRule struct {
 	policy, group, network string // keys; the last two may be empty
 	records                int    // per group under the policy
@@ -59,10 +59,10 @@ func usable(subnet string) []string {
 	return all
 }
 
-// TestRandomOperations does random things to an engine whose store fails at random,
-// and to the reference. After each step the engine's answer is what the reference
-// expects, whatever the store did, and memory and store are equal. From time to time a
-// new leader takes over.
+// TestRandomOperations applies random operations to an engine whose store fails at random,
+// and to the reference. After each step the engine's reply is what the reference expects,
+// whatever the store did, and memory and store are equal. From time to time a new leader
+// takes over.
 func TestRandomOperations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := memory.New()
@@ -77,7 +77,7 @@ func TestRandomOperations(t *testing.T) {
 			if rapid.IntRange(0, 15).Draw(t, "leader") == 0 {
 				stop()
 				e, _, stop = lead(t, store)
-				ref.tenants["default"] = true // every leader sees to that
+				ref.tenants["default"] = true // every leader creates it
 			}
 			refuse := inject(t, store)
 			want, err := ref.step(t, e)
@@ -99,8 +99,8 @@ func TestRandomOperations(t *testing.T) {
 	})
 }
 
-// inject makes the next commits fail as drawn: not applied, applied without an
-// answer, or refused for good.
+// inject makes the next commits fail as drawn: not applied, applied without a reply, or
+// rejected for good.
 func inject(t *rapid.T, store *memory.Store) (refused *bool) {
 	refused = new(bool)
 	away := errs.New(errs.Unavailable, "the store is unavailable")
@@ -118,7 +118,7 @@ func inject(t *rapid.T, store *memory.Store) (refused *bool) {
 		case "before":
 			return memory.Fault{Before: away}
 		case "after":
-			faults = nil // it is in the store: what comes later cannot be refused
+			faults = nil // it is in the store: later commits cannot be rejected
 			return memory.Fault{After: away}
 		default:
 			faults = nil
@@ -139,7 +139,7 @@ func (r *reference) apply(t *rapid.T) {
 	}
 }
 
-// step does one random thing. want is nil if it should succeed.
+// step applies one random operation. want is nil if it should succeed.
 func (r *reference) step(t *rapid.T, e *Engine) (want, err error) {
 	tenant := rapid.SampledFrom([]string{"default", "t1"}).Draw(t, "tenant")
 	net := tenant + ":" + rapid.SampledFrom([]string{"n1", "n2"}).Draw(t, "network")
@@ -278,7 +278,7 @@ func (r *reference) hasGroups(net string) bool {
 	return false
 }
 
-// createEndpoint asks for an address or takes what comes: the lowest free one.
+// createEndpoint requests an address or accepts any: the lowest free one.
 func (r *reference) createEndpoint(t *rapid.T, e *Engine, tenant, net string) (want, err error) {
 	c := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "container")
 	subnet := r.networks[net]
@@ -316,7 +316,7 @@ func (r *reference) createEndpoint(t *rapid.T, e *Engine, tenant, net string) (w
 	return want, err
 }
 
-// compare holds what the engine shows to the reference.
+// compare compares the engine with the reference.
 func (r *reference) compare(t *rapid.T, e *Engine) {
 	t.Helper()
 	m := e.model

@@ -10,13 +10,13 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// lifecycle is what creating, changing and deleting objects of a kind means. create,
-// update and remove run in the writer: they check the request against x and then plan
-// every change it amounts to, the object itself included. An error leaves nothing behind.
-// Without them an object is stored as it is and deleted as it is.
+// lifecycle defines how objects of a kind are created, changed and deleted. create, update
+// and remove run in the writer: they check the request against x and then plan all of its
+// changes, including the object itself. An error leaves nothing behind. Without them an
+// object is stored and deleted as it is.
 type lifecycle[T, O any] struct {
-	// alone keeps changes of this kind out of shared transactions: their checks look at
-	// what is committed only.
+	// alone keeps changes of this kind out of shared transactions: their checks see
+	// committed data only.
 	alone  bool
 	create func(x *tx, obj *T) error
 	update func(x *tx, old, obj *T) error
@@ -24,11 +24,11 @@ type lifecycle[T, O any] struct {
 	// admin says which objects only an admin may create, change or delete, besides what
 	// netmaster/authz says of the kind; nil: none. What it returns names the object.
 	admin func(obj *T) (what string, only bool)
-	// view adds the links that are derived; nil when there are none. oper makes the
-	// operational part from the model. Both run with the model locked for reading.
+	// view adds derived links; nil if there are none. oper makes the operational part
+	// from the model. Both run with the model locked for reading.
 	view func(obj *T) *T
 	oper func(obj *T, hosts vteps) (O, error)
-	// ask makes the operational part, instead of oper, from what others answer.
+	// ask makes the operational part, instead of oper, from replies of agents.
 	ask func(ctx context.Context, e *Engine, obj *T) (O, error)
 }
 
@@ -39,14 +39,14 @@ type objects[T, O any] struct {
 	lifecycle[T, O]
 }
 
-// registered is a kind of objects whatever its Go type.
+// registered is a kind of objects, independent of its Go type.
 type registered interface {
 	// serve returns the Collection of the kind.
 	serve(e *Engine) Collection
 }
 
-// register adds a kind to the model: its table, how objects are read when a term begins,
-// and the Collection that REST serves.
+// register adds a kind to the model: its table, how objects are loaded, and the Collection
+// for REST.
 func register[T, O any](m *model, kind contivmodel.Kind[T, O], l lifecycle[T, O]) *objects[T, O] {
 	prefix := state.ModelRoot + kind.Type + "/"
 	o := &objects[T, O]{table: newTable[string, T](func(key string) string { return prefix + key }), kind: kind, lifecycle: l}
@@ -74,7 +74,7 @@ func (o *objects[T, O]) collection(e *Engine) *collection[T, O] {
 	return &collection[T, O]{e: e, rows: o}
 }
 
-// decode reads an object from the store; its links are set from what it names.
+// decode decodes an object from the store; its links are derived from its references.
 func (o *objects[T, O]) decode(key string, kv objdb.KV) error {
 	obj := new(T)
 	if err := json.Unmarshal(kv.Value, obj); err != nil {
@@ -88,7 +88,7 @@ func (o *objects[T, O]) decode(key string, kv objdb.KV) error {
 	return nil
 }
 
-// committed is the table without what is planned.
+// committed is the table without planned changes.
 func (o *objects[T, O]) committed() *objects[T, O] {
 	return &objects[T, O]{table: o.table.committed(), kind: o.kind, lifecycle: o.lifecycle}
 }
@@ -107,7 +107,7 @@ func records[V any](m *model, prefix string) *table[string, V] {
 	return t
 }
 
-// addTable adds a table to the model, and how its rows are read when a term begins.
+// addTable adds a table to the model, and how its rows are loaded.
 func addTable[K comparable, V any](m *model, prefix string, t *table[K, V], take func(*loader, string, objdb.KV) error) {
 	m.all = append(m.all, t)
 	m.sources = append(m.sources, source{prefix, take})

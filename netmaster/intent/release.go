@@ -8,17 +8,17 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// A client that has reserved an address gives it back when it is done, and may be late: its
-// endpoint, and with it the address, is gone by then, and another client may have reserved
-// the address again. So a release belongs to one reservation. Agents name theirs. A client
-// that gives no name, as those of the original, has one release to come for each address
-// that it has reserved: that one is waited for, and ends nothing.
+// A client that has reserved an address releases it when it is done, possibly late: its
+// endpoint, and with it the address, may be gone by then, and another client may have
+// reserved the address again. So a release belongs to one reservation. Agents name theirs.
+// A client without names, like those of the original, will release each address that it has
+// reserved once: that release is expected, and ends nothing.
 
-// reservedOn stands in the owner of a reservation before the host that asked for it.
+// reservedOn precedes, in the owner of a reservation, the host that requested it.
 const reservedOn = " on "
 
-// maxLateReleases bounds how many releases are waited for per address. A client that never
-// gives anything back must not fill the store.
+// maxLateReleases limits the expected releases per address. A client that never releases
+// must not fill the store.
 const maxLateReleases = 16
 
 // reserveAddress claims a free address for a client; name may be empty.
@@ -32,8 +32,8 @@ func (x *tx) reserveAddress(net, addr, reserver, name string) error {
 	return nil
 }
 
-// reservedAs returns the address of a reservation by its name, if it is in a network and the
-// address is the one that is wanted, or any.
+// reservedAs returns the address of a reservation by its name, if it is in a network and
+// equals want, unless want is zero.
 func (x *tx) reservedAs(name, net string, want netip.Addr) (netip.Addr, bool) {
 	if name == "" {
 		return netip.Addr{}, false
@@ -47,8 +47,8 @@ func (x *tx) reservedAs(name, net string, want netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// releaser tells whether the client that made a reservation may give it back without
-// naming it, and from which host.
+// releaser reports whether the client that made a reservation may release it without its
+// name, and from which host.
 func releaser(claim *state.AddressClaim) (host string, comes bool) {
 	if claim.Reservation != "" || claim.Held || !strings.HasPrefix(claim.Owner, ownerReserved) {
 		return "", false
@@ -57,7 +57,7 @@ func releaser(claim *state.AddressClaim) (host string, comes bool) {
 	return host, true
 }
 
-// expectRelease notes that a former owner of an address may still release it.
+// expectRelease records that a former owner of an address may still release it.
 func (x *tx) expectRelease(k claimKey, host string) {
 	late := &state.LateReleases{}
 	if before, ok := x.late.get(k); ok {
@@ -70,10 +70,10 @@ func (x *tx) expectRelease(k claimKey, host string) {
 	x.late.put(x, k, late)
 }
 
-// tookLateRelease reports whether a release from a host is one that was waited for, which
-// it is not any more then. A client that names no host may be any of them; if it was not,
-// the release of that host is still to come, and is then the one of who names no host:
-// as tells who a release that was not waited for is to be taken for.
+// tookLateRelease reports whether a release from a host was expected, and no longer expects
+// it. A client that names no host may be on any of them. If it was on another one, that
+// host's release is still to come and will be taken for this client's: as says which host
+// an unexpected release is to be treated as.
 func (x *tx) tookLateRelease(k claimKey, host string) (took bool, as string) {
 	before, ok := x.late.get(k)
 	if !ok {
@@ -103,8 +103,8 @@ func (x *tx) tookLateRelease(k claimKey, host string) (took bool, as string) {
 	return true, host
 }
 
-// endReservation ends the reservation that a release belongs to, if it is there, and that
-// the manager of a swarm holds an endpoint's address.
+// endReservation ends the reservation that a release belongs to, if it exists, and the
+// holding of an endpoint's address by the manager of a swarm.
 func (x *tx) endReservation(k claimKey, host, name string) {
 	claim, claimed := x.addrs.get(k)
 	if name != "" {
@@ -129,7 +129,7 @@ func (x *tx) endReservation(k claimKey, host, name string) {
 		loose.Held = false
 		x.addrs.put(x, k, &loose)
 	case host != "" && strings.HasPrefix(claim.Owner, ownerReserved) && strings.HasSuffix(claim.Owner, reservedOn+host):
-		// The agent of that host has been restarted and does not know the name any more.
+		// The agent of that host has been restarted and has lost the name.
 		x.freeAddress(k.net, k.what, claim.Owner)
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // TestLateRelease: an address goes to another client while the release of its former owner
-// is on its way; that release does not end the new reservation, whatever the two call
-// themselves, also under the next leader.
+// is still on its way; that release does not end the new reservation, whatever the names of
+// the two, also under the next leader.
 func TestLateRelease(t *testing.T) {
 	for _, c := range []struct {
 		name                   string
@@ -82,7 +82,7 @@ func TestLateRelease(t *testing.T) {
 				t.Errorf("a third client gets %s, which is reserved", third)
 			}
 			e.checkConsistent(t)
-			// The reservation is its owner's to end.
+			// Only its owner can end the reservation.
 			release(c.newHost, c.newReserve, addr)
 			if got := reserve("host3", "d", ""); got != addr {
 				t.Errorf("after its release %s is not free: the next one is %s", addr, got)
@@ -92,8 +92,8 @@ func TestLateRelease(t *testing.T) {
 	}
 }
 
-// TestReserveOnce: who asks again by the name of a reservation, because an answer was lost, gets
-// the same address, until it belongs to an endpoint.
+// TestReserveOnce: a request repeated with the name of a reservation, because a reply was
+// lost, gets the same address, until it belongs to an endpoint.
 func TestReserveOnce(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)
@@ -128,8 +128,8 @@ func TestReserveOnce(t *testing.T) {
 	e.checkConsistent(t)
 }
 
-// TestReleasesAreForgotten: a client that never gives back what it had does not make the
-// next one's release come to nothing for ever.
+// TestReleasesAreForgotten: a client that never releases does not disable the releases of
+// the next one forever.
 func TestReleasesAreForgotten(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)
@@ -181,8 +181,8 @@ func TestReleasesAreForgotten(t *testing.T) {
 	}
 }
 
-// client is one that reserves an address, may use it for an endpoint, and gives it back
-// once, whenever it likes.
+// client reserves an address, may use it for an endpoint, and releases it once, at any
+// time.
 type client struct {
 	host, name, addr string
 	endpoint         string // has the address; empty: none
@@ -190,8 +190,8 @@ type client struct {
 }
 
 // TestReservationsHold lets clients with and without names reserve few addresses, use them
-// and give them back early, late and in any order. What a client has reserved and not given
-// back is never another's; and when all have given back what they had, all is free.
+// and release them early, late and in any order. Nobody else gets an address that a client
+// has reserved and not released; and when all have released theirs, all are free.
 func TestReservationsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := memory.New()

@@ -15,10 +15,9 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// repair makes claims and what they stand for agree again. Transactions keep them in
-// step, so there is something to repair only after the store was changed by hand, and
-// every repair is logged. Records that users or agents rely on are never removed: only
-// claims are.
+// repair makes claims agree with their owners again. Transactions keep them consistent, so
+// repairs are needed only after the store was edited by hand, and every repair is logged.
+// Only claims are removed, never records that users or agents depend on.
 func (l *loader) repair(ctx context.Context, commits *committer) error {
 	steps := slices.Concat(l.orphanAddresses(), l.orphanTags(), l.missingClaims(), l.wrongRules(), l.wrongServices())
 	for len(steps) > 0 {
@@ -41,7 +40,8 @@ func (l *loader) repair(ctx context.Context, commits *committer) error {
 // step plans one repair.
 type step = func(*tx)
 
-// orphanAddresses finds claims whose owner does not exist or has another address.
+// orphanAddresses returns repairs of claims whose owner does not exist or has another
+// address.
 func (l *loader) orphanAddresses() []step {
 	var steps []step
 	m := l.model
@@ -81,7 +81,7 @@ func (l *loader) orphanAddresses() []step {
 	return steps
 }
 
-// orphanTags finds tags whose owner does not exist.
+// orphanTags returns repairs of tags whose owner does not exist.
 func (l *loader) orphanTags() []step {
 	var steps []step
 	m := l.model
@@ -105,8 +105,8 @@ func (l *loader) orphanTags() []step {
 	return steps
 }
 
-// missingClaims finds what has an address or a tag without holding the claim: the
-// claim is made if nobody else has it, else the conflict is reported.
+// missingClaims returns repairs of owners without claim for their address or tag: the claim
+// is made, or the conflict is reported if somebody else has it.
 func (l *loader) missingClaims() []step {
 	var steps []step
 	m := l.model
@@ -168,7 +168,7 @@ func (l *loader) missingClaims() []step {
 	return steps
 }
 
-// missingPool finds a group whose pool nobody has claimed for it.
+// missingPool returns repairs of a group whose pool is not claimed.
 func (l *loader) missingPool(g *state.EndpointGroup) []step {
 	net, owner := state.NetworkID(g.NetworkName, g.TenantName), ownerGroup(g.ID)
 	s := l.model.spaces[net]

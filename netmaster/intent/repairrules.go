@@ -9,10 +9,10 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// wrongRules finds rule records that are missing, too many or not what rules and
-// groups amount to, and makes them right. Agents would enforce something else than
-// what users have asked for, so here records are replaced, too. A rule that names what
-// is gone stays without records: it must not match more than it says.
+// wrongRules returns repairs of rule records that are missing, superfluous or do not match
+// rules and groups. Agents would not enforce what users want, so these records are
+// replaced. A rule that refers to something deleted stays without records: it must not
+// match more than it says.
 func (l *loader) wrongRules() []step {
 	m := l.model
 	x := &tx{model: m}
@@ -54,8 +54,8 @@ func (l *loader) wrongRules() []step {
 	return steps
 }
 
-// unknownRule reports whether nobody can tell if a rule record is right, because its
-// rule or its group cannot be read. Such a record stays: it may deny something.
+// unknownRule reports whether a rule record cannot be checked, because its rule or its
+// group is unreadable. Such a record stays: it may deny something.
 func (l *loader) unknownRule(id string) bool {
 	parts := strings.Split(id, ":") // tenant, group, tenant, policy, tenant, policy, rule, name
 	if len(parts) != 8 {

@@ -10,8 +10,8 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// TestReserveAgain: the host that has reserved an address may ask for it once more, until
-// it belongs to an endpoint; others may not.
+// TestReserveAgain: the host that has reserved an address may request it again, until it
+// belongs to an endpoint; others may not.
 func TestReserveAgain(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)

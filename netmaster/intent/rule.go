@@ -7,7 +7,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// ruleTables are the rules and the records that agents enforce.
+// ruleTables are the rules and the records for agents.
 type ruleTables struct {
 	*objects[contivmodel.Rule, contivmodel.NoOper]
 	ofPolicy  *index[string, contivmodel.Rule] // by the policy's key
@@ -35,8 +35,8 @@ func registerRules(m *model) ruleTables {
 	return t
 }
 
-// createRule wants everything a rule names to exist, and plans its records for the
-// groups under its policy.
+// createRule checks that everything a rule refers to exists, and plans its records for the
+// groups that use its policy.
 func createRule(x *tx, r *contivmodel.Rule) error {
 	if err := checkNamed(x, r); err != nil {
 		return err
@@ -62,8 +62,8 @@ func createRule(x *tx, r *contivmodel.Rule) error {
 	return nil
 }
 
-// checkNamed wants the group or network that a rule names to exist. It names at most
-// one of them.
+// checkNamed checks that the group or network named by a rule exists. It names at most one
+// of them.
 func checkNamed(x *tx, r *contivmodel.Rule) error {
 	for _, name := range []string{r.FromEndpointGroup, r.ToEndpointGroup} {
 		if _, ok := x.groups.get(modelKey(r.TenantName, name)); !ok && name != "" {
@@ -78,8 +78,8 @@ func checkNamed(x *tx, r *contivmodel.Rule) error {
 	return nil
 }
 
-// checkLocalAddress wants the local address of an incoming rule to be that of an
-// endpoint of the one group under the policy.
+// checkLocalAddress checks that the local address of an incoming rule is that of an
+// endpoint in the only group that uses the policy.
 func checkLocalAddress(x *tx, r *contivmodel.Rule, policyKey string) error {
 	var under []*contivmodel.EndpointGroup
 	for _, g := range x.groups.where(x.groups.ofPolicy, policyKey) {
@@ -104,13 +104,13 @@ func removeRule(x *tx, r *contivmodel.Rule) error {
 	return nil
 }
 
-// Rule records: what of rules and groups agents enforce.
+// Rule records: what agents enforce.
 
 // groupID is the id of a group's record.
 func groupID(g *contivmodel.EndpointGroup) string { return state.GroupID(g.GroupName, g.TenantName) }
 
-// expandRule plans the records of a rule for a group under its policy. In ACI mode the
-// fabric enforces policies, and there are none.
+// expandRule plans the records of a rule for a group that uses its policy. In ACI mode
+// there are none, because the fabric enforces policies.
 func expandRule(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup) error {
 	if inACI(x) {
 		return nil
@@ -122,7 +122,7 @@ func expandRule(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup) error 
 	return expand(x, r, g, rec)
 }
 
-// expand is expandRule for a group whose record is rec.
+// expand is expandRule for a group with record rec.
 func expand(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error {
 	records, err := x.ruleRecords(r, g, rec)
 	if err != nil {
@@ -136,8 +136,8 @@ func expand(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state
 	return nil
 }
 
-// ruleRecords computes the records of a rule for a group. What the rule names must
-// exist: a record must never match more than its rule says.
+// ruleRecords computes the records of a rule for a group. What the rule refers to must
+// exist: a record must never match more than its rule.
 func (x *tx) ruleRecords(r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) ([]state.PolicyRule, error) {
 	s := policy.Subject{Rule: r, Group: g.Key, Number: rec.EndpointGroupID}
 	for _, key := range contivmodel.Keys(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup) {
@@ -171,7 +171,7 @@ func (x *tx) ruleRecords(r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec 
 	return policy.Expand(s), nil
 }
 
-// withdrawRule plans the end of a rule's records for a group.
+// withdrawRule plans the removal of a rule's records for a group.
 func withdrawRule(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup) {
 	for _, name := range policy.Names() {
 		id := policy.RuleID(g.Key, r, name)
@@ -181,8 +181,8 @@ func withdrawRule(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup) {
 	}
 }
 
-// expandGroup plans the records of all rules of a group's policies; those that are
-// there already stay untouched.
+// expandGroup plans the records of all rules of a group's policies; existing ones are not
+// written again.
 func expandGroup(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error {
 	if inACI(x) {
 		return nil
@@ -197,8 +197,7 @@ func expandGroup(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) 
 	return nil
 }
 
-// withdrawGroup plans the end of a group's records of those of its policies that gone
-// names.
+// withdrawGroup plans the removal of a group's records for the policies selected by gone.
 func withdrawGroup(x *tx, g *contivmodel.EndpointGroup, gone func(policy string) bool) {
 	for _, name := range g.Policies {
 		if !gone(name) {

@@ -11,8 +11,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// serviceTables are the services, and the records and lists of providers that agents
-// realise.
+// serviceTables are the services, and the records and lists of providers for agents.
 type serviceTables struct {
 	*objects[contivmodel.ServiceLB, contivmodel.ServiceLBOper]
 	ofTenant  *index[string, contivmodel.ServiceLB]
@@ -42,8 +41,9 @@ func ownerService(id string) string { return "service/" + id }
 
 func serviceID(s *contivmodel.ServiceLB) string { return state.ServiceID(s.ServiceName, s.TenantName) }
 
-// putService plans a service with its address and its providers; old is nil, or what it
-// replaces. A service keeps its address unless another network or address is asked for.
+// putService plans a service with its address and its providers; old is nil, or the service
+// that it replaces. A service keeps its address unless another network or address is
+// requested.
 func putService(x *tx, old, s *contivmodel.ServiceLB) error {
 	if err := needTenant(x, s.TenantName); err != nil {
 		return err
@@ -87,7 +87,7 @@ func putService(x *tx, old, s *contivmodel.ServiceLB) error {
 }
 
 // giveService6 plans the IPv6 address of a service whose network has such addresses,
-// instead of that of before, which may be nil.
+// replacing that in before, which may be nil.
 func giveService6(x *tx, space *ipam.Space, before, rec *state.ServiceLB) error {
 	if before != nil && before.IPv6Address != "" {
 		x.freeAddress(state.NetworkID(before.Network, before.Tenant), before.IPv6Address, ownerService(rec.ID))
@@ -103,7 +103,7 @@ func giveService6(x *tx, space *ipam.Space, before, rec *state.ServiceLB) error 
 	return x.claimAddress(space.Config().Name, rec.IPv6Address, ownerService(rec.ID))
 }
 
-// selectorMap reads the selectors of a service, whose form has been checked.
+// selectorMap parses the selectors of a service, which have been checked.
 func selectorMap(s *contivmodel.ServiceLB) map[string]string {
 	m := make(map[string]string, len(s.Selectors))
 	for _, text := range s.Selectors {
@@ -114,8 +114,7 @@ func selectorMap(s *contivmodel.ServiceLB) map[string]string {
 	return m
 }
 
-// putServiceRecord plans a service's record and its provider list, as far as they
-// differ from what is there.
+// putServiceRecord plans a service's record and its provider list, if they have changed.
 func putServiceRecord(x *tx, rec *state.ServiceLB) {
 	if old, ok := x.services.records.get(rec.ID); !ok || !sameService(old, rec) {
 		x.services.records.put(x, rec.ID, rec)
@@ -132,7 +131,7 @@ func sameService(a, b *state.ServiceLB) bool {
 		slices.Equal(a.Ports, b.Ports) && maps.Equal(a.Selectors, b.Selectors) && maps.EqualFunc(a.Providers, b.Providers, service.Equal)
 }
 
-// removeService plans the end of a service and of everything it owns.
+// removeService plans the removal of a service and everything it owns.
 func removeService(x *tx, s *contivmodel.ServiceLB) error {
 	id := serviceID(s)
 	if rec, ok := x.services.records.get(id); ok {
@@ -148,7 +147,7 @@ func removeService(x *tx, s *contivmodel.ServiceLB) error {
 	return nil
 }
 
-// providers finds the endpoints of a service's tenant whose labels it selects.
+// providers returns the endpoints of the tenant that a service selects by labels.
 func (x *tx) providers(rec *state.ServiceLB) map[string]state.Provider {
 	all := map[string]state.Provider{}
 	for key := range x.networks.where(x.networks.ofTenant, rec.Tenant) {
@@ -166,12 +165,12 @@ func (x *tx) providers(rec *state.ServiceLB) map[string]state.Provider {
 	return all
 }
 
-// provide plans what an endpoint that changes from before to after (nil: gone) means to
-// the services of its tenant.
+// provide plans the changes of the tenant's services when an endpoint changes from before
+// to after (nil: removed).
 func provide(x *tx, before, after *state.Endpoint) {
 	net, ok := x.networks.records.get(before.NetID)
 	if !ok {
-		return // and so there is no tenant, and no service in it
+		return // so there is no tenant and no service in it
 	}
 	for _, rec := range maps.Collect(x.services.records.where(x.services.recordsOfTenant, net.Tenant)) {
 		key := service.ProviderKey(before, net.Tenant)
@@ -193,7 +192,7 @@ func provide(x *tx, before, after *state.Endpoint) {
 	}
 }
 
-// serviceOper shows who provides a service, sorted by endpoint id.
+// serviceOper lists the providers of a service, sorted by endpoint id.
 func (m *model) serviceOper(s *contivmodel.ServiceLB, hosts vteps) (contivmodel.ServiceLBOper, error) {
 	r, ok := m.services.records.base[serviceID(s)]
 	if !ok {
@@ -239,9 +238,8 @@ func (e *Engine) Service(id string, sees Sees) (*state.ServiceLB, error) {
 	return nil, errs.New(errs.NotFound, "service %s not found", id)
 }
 
-// wrongServices finds service records that are not what services and endpoints amount
-// to, and makes them right: the providers of a service follow from the labels of
-// endpoints.
+// wrongServices returns repairs of service records that do not match services and
+// endpoints: the providers of a service are derived from the labels of endpoints.
 func (l *loader) wrongServices() []step {
 	m := l.model
 	x := &tx{model: m}
@@ -274,6 +272,6 @@ func (l *loader) wrongServices() []step {
 			steps = append(steps, func(x *tx) { putServiceRecord(x, &rec) })
 		}
 	}
-	// Records of services that are gone, or that cannot be read, are left to people.
+	// Records of deleted or unreadable services are left to operators.
 	return steps
 }

@@ -6,24 +6,25 @@ import (
 	"time"
 )
 
-// A reserved address waits for its endpoint. A container runtime that reserves one and
-// then gives up may never say so; after a while nobody can be about to use it.
+// A reserved address waits for its endpoint. A container runtime that gives up after
+// reserving one may never report it; after some time the address can no longer be about to
+// be used.
 const (
-	reservedFor = 10 * time.Minute // from when this leader has seen the reservation first
+	reservedFor = 10 * time.Minute // since this leader first saw the reservation
 	sweepEvery  = time.Minute
-	// lateFor is how long a release is waited for after its address has gone.
+	// lateFor is how long a release is expected after its address is gone.
 	lateFor = time.Hour
 )
 
-// reservation is one claim of an address, at one time: the next claim of the same
-// address has another revision.
+// reservation is one claim of an address: the next claim of the same address has another
+// revision.
 type reservation struct {
 	claimKey
 	rev int64
 }
 
-// sweepReserved gives back addresses that have been reserved for too long, until ctx
-// or the term ends.
+// sweepReserved frees addresses that have been reserved for too long, until ctx or the term
+// ends.
 func (e *Engine) sweepReserved(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
@@ -53,9 +54,9 @@ func (e *Engine) sweepReserved(ctx context.Context) {
 	}
 }
 
-// staleReservations returns which reservations have been seen since when, and those
-// that have been for too long. What the manager of a swarm holds in the networks holders
-// is none.
+// staleReservations returns when each reservation was first seen, and those that are too
+// old. Addresses that the manager of a swarm may hold, in the networks holders, are not
+// among them.
 func (e *Engine) staleReservations(seen map[reservation]time.Time, now time.Time, holders map[string]bool) (next map[reservation]time.Time, stale []reservation) {
 	m := e.model
 	m.mu.RLock()
@@ -73,7 +74,7 @@ func (e *Engine) staleReservations(seen map[reservation]time.Time, now time.Time
 	return next, stale
 }
 
-// firstSeen is since when a record has been seen as it is: now, if it was not before.
+// firstSeen is when a record was first seen in its current form: now, if it was not before.
 func firstSeen(seen map[reservation]time.Time, r reservation, now time.Time) time.Time {
 	if since, known := seen[r]; known {
 		return since
@@ -81,8 +82,8 @@ func firstSeen(seen map[reservation]time.Time, r reservation, now time.Time) tim
 	return now
 }
 
-// overdueReleases returns which late releases have been waited for since when, and those
-// that will not come any more.
+// overdueReleases returns when each expected release was first seen, and those that are too
+// old.
 func (e *Engine) overdueReleases(seen map[reservation]time.Time, now time.Time) (next map[reservation]time.Time, over []reservation) {
 	m := e.model
 	m.mu.RLock()
@@ -97,7 +98,7 @@ func (e *Engine) overdueReleases(seen map[reservation]time.Time, now time.Time) 
 	return next, over
 }
 
-// forgetReleases stops waiting for releases, where none has come or been added since.
+// forgetReleases no longer expects releases, unless one has arrived or been added since.
 func (e *Engine) forgetReleases(ctx context.Context, over []reservation) error {
 	if len(over) == 0 {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"github.com/contiv/netplugin/state/masterapi"
 )
 
-// TestSweep checks that an address that was reserved and never used is given back,
-// and no other.
+// TestSweep checks that only an address that was reserved and never used is freed.
 func TestSweep(t *testing.T) {
 	store := memory.New()
 	e, _, stop := lead(t, store)
@@ -50,7 +49,7 @@ func TestSweep(t *testing.T) {
 	if len(stale) != 1 || stale[0].what != "10.1.1.1" {
 		t.Fatalf("stale: %v", stale)
 	}
-	// One that is taken over at the last moment stays.
+	// One that is used at the last moment stays.
 	if _, err := e.CreateEndpoint(t.Context(), endpoint("n", "", "late", "10.1.1.1")); err != nil {
 		t.Fatal(err)
 	}

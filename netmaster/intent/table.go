@@ -10,16 +10,16 @@ import (
 	"github.com/contiv/netplugin/objdb"
 )
 
-// table is one sort of record: what the store holds of it (base) and what the
-// transaction in progress makes of that (over). Values are never changed once they are
-// in a table, so that whoever has got one may keep it.
+// table is one kind of record: the store's content (base) and the changes planned by the
+// current transaction (over). Values in a table are never modified, so readers may keep
+// them.
 //
-// base is read by anybody who holds model.mu for reading, and changed by merge only.
-// over belongs to the writer.
+// base is read by anybody who holds model.mu for reading, and changed by merge only. over
+// belongs to the writer.
 type table[K comparable, V any] struct {
 	key     func(K) string // store key of a row
 	base    map[K]row[V]
-	over    map[K]*V // nil: gone
+	over    map[K]*V // nil: deleted
 	indexes []*index[K, V]
 }
 
@@ -29,15 +29,15 @@ type row[V any] struct {
 	rev int64
 }
 
-// index finds the rows of base that have something in common. A row may stand under
-// several values (each), or, in most indexes, under exactly one (of).
+// index finds the rows of base by a value. A row may have several values (each), or, in
+// most indexes, exactly one (of).
 type index[K comparable, V any] struct {
 	of   func(K, *V) string
 	each func(K, *V) []string
 	keys map[string]map[K]struct{}
 }
 
-// values returns what a row stands under.
+// values returns the index values of a row.
 func (ix *index[K, V]) values(k K, v *V) []string {
 	if ix.each != nil {
 		return ix.each(k, v)
@@ -45,7 +45,7 @@ func (ix *index[K, V]) values(k K, v *V) []string {
 	return []string{ix.of(k, v)}
 }
 
-// has reports whether a row stands under value.
+// has reports whether a row has an index value.
 func (ix *index[K, V]) has(k K, v *V, value string) bool {
 	if ix.each != nil {
 		return slices.Contains(ix.each(k, v), value)
@@ -64,19 +64,19 @@ func (t *table[K, V]) indexed(of func(K, *V) string) *index[K, V] {
 	return ix
 }
 
-// indexedEach adds an index under whose values a row may stand any number of times.
+// indexedEach adds an index in which a row may have any number of values.
 func (t *table[K, V]) indexedEach(each func(K, *V) []string) *index[K, V] {
 	ix := &index[K, V]{each: each, keys: map[string]map[K]struct{}{}}
 	t.indexes = append(t.indexes, ix)
 	return ix
 }
 
-// committed is the table without what is planned.
+// committed is the table without planned changes.
 func (t *table[K, V]) committed() *table[K, V] {
 	return &table[K, V]{key: t.key, base: t.base, indexes: t.indexes}
 }
 
-// get is the writer's view: the overlay, else the base.
+// get returns the writer's view: the overlay, or else the base.
 func (t *table[K, V]) get(k K) (*V, bool) {
 	if v, ok := t.over[k]; ok {
 		return v, v != nil
@@ -88,7 +88,7 @@ func (t *table[K, V]) get(k K) (*V, bool) {
 // put plans a row.
 func (t *table[K, V]) put(x *tx, k K, v *V) { t.plan(x, k, v) }
 
-// del plans the end of a row.
+// del plans the deletion of a row.
 func (t *table[K, V]) del(x *tx, k K) { t.plan(x, k, nil) }
 
 func (t *table[K, V]) plan(x *tx, k K, v *V) {
@@ -103,7 +103,7 @@ func (t *table[K, V]) plan(x *tx, k K, v *V) {
 	})
 }
 
-// where iterates over the writer's view of an index, in no order.
+// where iterates over the writer's view of an index, in no particular order.
 func (t *table[K, V]) where(ix *index[K, V], value string) iter.Seq2[K, *V] {
 	return func(yield func(K, *V) bool) {
 		for k := range ix.keys[value] {
@@ -119,7 +119,7 @@ func (t *table[K, V]) where(ix *index[K, V], value string) iter.Seq2[K, *V] {
 	}
 }
 
-// all iterates over the writer's view, in no order.
+// all iterates over the writer's view, in no particular order.
 func (t *table[K, V]) all() iter.Seq2[K, *V] {
 	return func(yield func(K, *V) bool) {
 		for k, r := range t.base {
@@ -135,7 +135,7 @@ func (t *table[K, V]) all() iter.Seq2[K, *V] {
 	}
 }
 
-// load sets a row of the base at start, before anybody else sees the table.
+// load sets a row of the base at start, before the table is used.
 func (t *table[K, V]) load(k K, v *V, rev int64) { t.set(k, row[V]{v: v, rev: rev}) }
 
 func (t *table[K, V]) set(k K, r row[V]) {
@@ -166,11 +166,11 @@ func (t *table[K, V]) unset(k K) {
 	}
 }
 
-// planned is the table as a transaction sees it, whatever its types.
+// planned is a table in a transaction, independent of its types.
 type planned interface {
 	pending() int
-	// operations appends what the overlay asks of the store. A row that is new to the
-	// base is created only, never overwritten.
+	// operations appends the operations for the overlay. A row that is new to the base
+	// is only created, never overwritten.
 	operations(txn *objdb.Txn) error
 	merge(rev int64)
 	discard()
@@ -213,7 +213,7 @@ func (t *table[K, V]) merge(rev int64) {
 
 func (t *table[K, V]) discard() { clear(t.over) }
 
-// sortedKeys returns the keys an index has under value, in order. For readers.
+// sortedKeys returns the keys with an index value, sorted. For readers.
 func sortedKeys[V any](ix *index[string, V], value string) []string {
 	return slices.Sorted(maps.Keys(ix.keys[value]))
 }

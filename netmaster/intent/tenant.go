@@ -18,7 +18,7 @@ func registerTenants(m *model) *objects[contivmodel.Tenant, contivmodel.TenantOp
 	})
 }
 
-// removeTenant refuses while anything belongs to the tenant.
+// removeTenant fails while anything belongs to the tenant.
 func removeTenant(x *tx, t *contivmodel.Tenant) error {
 	for _, has := range []struct {
 		count int

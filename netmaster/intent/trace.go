@@ -10,8 +10,8 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// EndpointsAt finds the endpoints with an address, in one tenant or, for "", in all; in
-// the order of their ids.
+// EndpointsAt returns the endpoints with an address, in one tenant or, for "", in all,
+// sorted by id.
 func (e *Engine) EndpointsAt(a netip.Addr, tenant string) []*state.Endpoint {
 	m := e.model
 	m.mu.RLock()
@@ -27,7 +27,7 @@ func (e *Engine) EndpointsAt(a netip.Addr, tenant string) []*state.Endpoint {
 	return found
 }
 
-// EndpointNamed finds an endpoint as InspectEndpoint does; nil: there is none.
+// EndpointNamed finds an endpoint like InspectEndpoint; nil: there is none.
 func (e *Engine) EndpointNamed(search string) *state.Endpoint { return e.findEndpoint(search, nil) }
 
 // ServiceAt returns the addresses of a service; none: there is no such service.

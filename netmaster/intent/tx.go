@@ -9,21 +9,21 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// tx is a transaction being planned: the overlays of the model's tables, and how to
-// take back, step by step, what has been planned so far.
+// tx is a transaction being planned: the overlays of the model's tables, and how to undo
+// the planned changes step by step.
 type tx struct {
 	*model
 	undo     []func()
-	prefixes []string // store prefixes that go as a whole
+	prefixes []string // store prefixes to delete
 }
 
-// onUndo registers what takes the last step back.
+// onUndo registers how to undo the last step.
 func (x *tx) onUndo(f func()) { x.undo = append(x.undo, f) }
 
 // mark is a place to roll back to.
 func (x *tx) mark() int { return len(x.undo) }
 
-// rollback takes back everything planned since mark.
+// rollback undoes everything planned since mark.
 func (x *tx) rollback(mark int) {
 	for _, f := range slices.Backward(x.undo[mark:]) {
 		f()
@@ -40,14 +40,14 @@ func (x *tx) size() int {
 	return n
 }
 
-// dropPrefix plans the end of everything under a store prefix, in one operation. The
+// dropPrefix plans the deletion of everything under a store prefix in one operation. The
 // rows there must be deleted from their tables too.
 func (x *tx) dropPrefix(prefix string) {
 	x.prefixes = append(x.prefixes, prefix)
 	x.onUndo(func() { x.prefixes = x.prefixes[:len(x.prefixes)-1] })
 }
 
-// operations is what the store is asked for.
+// operations returns the store transaction.
 func (x *tx) operations() (objdb.Txn, error) {
 	var txn objdb.Txn
 	for _, t := range x.all {
@@ -75,7 +75,7 @@ func (x *tx) operations() (objdb.Txn, error) {
 	return txn, nil
 }
 
-// merge makes what was planned what everybody sees.
+// merge makes the planned changes visible to everybody.
 func (x *tx) merge(rev int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -86,10 +86,10 @@ func (x *tx) merge(rev int64) {
 	x.undo, x.prefixes = nil, nil
 }
 
-// Claims: a table row says who owns something, an index says what is free. The two
-// change together, here.
+// Claims: a table row records the owner, an index records what is free. The two change
+// together, here.
 
-// claimAddress gives a free address to an owner.
+// claimAddress claims a free address for an owner.
 func (x *tx) claimAddress(net, addr, owner string) error {
 	s := x.spaces[net]
 	a, ok := parseAddr(addr)
@@ -101,7 +101,7 @@ func (x *tx) claimAddress(net, addr, owner string) error {
 	return nil
 }
 
-// freeAddress ends the claim of an address if owner holds it.
+// freeAddress ends owner's claim of an address, if it has one.
 func (x *tx) freeAddress(net, addr, owner string) {
 	k := claimKey{net, addr}
 	if claim, ok := x.addrs.get(k); !ok || claim.Owner != owner {
@@ -115,7 +115,7 @@ func (x *tx) freeAddress(net, addr, owner string) {
 	}
 }
 
-// claimTag gives a free tag to an owner.
+// claimTag claims a free tag for an owner.
 func (x *tx) claimTag(pool string, tag int, owner string) error {
 	p := x.pools[pool]
 	if !p.Take(tag) {
@@ -126,7 +126,7 @@ func (x *tx) claimTag(pool string, tag int, owner string) error {
 	return nil
 }
 
-// freeTag ends the claim of a tag if owner holds it.
+// freeTag ends owner's claim of a tag, if it has one.
 func (x *tx) freeTag(pool string, tag int, owner string) {
 	k := tagKey{pool, tag}
 	if claim, ok := x.tags.get(k); !ok || claim.Owner != owner {

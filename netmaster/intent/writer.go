@@ -11,11 +11,11 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// queueLength is how many requests may wait for the writer before callers wait to
-// get into the queue; a transaction holds no more endpoints than that anyway.
+// queueLength is how many requests may be queued before callers have to wait; a transaction
+// does not hold more endpoints anyway.
 const queueLength = 256
 
-// writer is the goroutine through which every change goes.
+// writer is the goroutine that makes all changes.
 type writer struct {
 	model   *model
 	commits *committer
@@ -25,7 +25,7 @@ type writer struct {
 	stopped chan struct{} // closed when run has returned
 }
 
-// request is one plan on its way through the writer.
+// request is a plan to be run by the writer.
 type request struct {
 	ctx  context.Context
 	solo bool // does not share a transaction
@@ -37,13 +37,12 @@ type request struct {
 	err    error
 }
 
-// reply makes the answer, once what was planned is committed and merged. It runs in
-// the writer, before the next plan. rev is the revision of the commit.
+// reply makes the reply after the commit has been merged. It runs in the writer, before the
+// next plan. rev is the revision of the commit.
 type reply func(rev int64) any
 
-// submit hands a plan to the writer and waits for its outcome. Plans of the small,
-// frequent sort share transactions; solo ones do not. When ctx ends first the outcome
-// is not known to the caller.
+// submit passes a plan to the writer and waits for its outcome. Small, frequent plans share
+// transactions; solo ones do not. If ctx ends first the caller does not know the outcome.
 func submit[R any](ctx context.Context, w *writer, solo bool, plan func(*tx) (reply, error)) (R, error) {
 	var none R
 	r := &request{ctx: ctx, solo: solo, plan: plan, done: make(chan struct{})}
@@ -100,8 +99,8 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// collect adds to first what else waits and may share its transaction. The second
-// result is a request that was taken from the queue but may not.
+// collect adds to first the queued requests that may share its transaction. next is a
+// request that was taken from the queue but may not.
 func (w *writer) collect(first *request) (batch []*request, next *request) {
 	batch = []*request{first}
 	for !first.solo && len(batch) < queueLength {
@@ -118,9 +117,9 @@ func (w *writer) collect(first *request) (batch []*request, next *request) {
 	return batch, nil
 }
 
-// attempt plans as many of the batch as one transaction holds, at least one, commits
-// and answers them, and returns how many that were. An error means that the term is
-// over; the requests have been answered.
+// attempt plans as many requests of the batch as one transaction holds, at least one,
+// commits and answers them, and returns their number. An error means that the term is over;
+// the requests have been answered.
 func (w *writer) attempt(ctx context.Context, batch []*request) (int, error) {
 	x := &tx{model: w.model}
 	n := 0
@@ -151,7 +150,7 @@ func (w *writer) attempt(ctx context.Context, batch []*request) (int, error) {
 	}
 	x.rollback(0)
 	if n > 1 && !w.commits.over(err) {
-		// One of them is to blame; the others must not suffer.
+		// One of them is the cause; the others must not fail with it.
 		for i := range batch {
 			if _, err := w.attempt(ctx, batch[i:i+1]); err != nil {
 				fail(batch[i+1:], errNotLeader())
@@ -160,7 +159,7 @@ func (w *writer) attempt(ctx context.Context, batch []*request) (int, error) {
 		}
 		return n, nil
 	}
-	// Even the errors of plans that failed may rest on others that are void now.
+	// Even the errors of failed plans may depend on plans that are now void.
 	fail(batch, err)
 	if w.commits.over(err) {
 		return n, err
@@ -175,8 +174,8 @@ func fail(batch []*request, err error) {
 	}
 }
 
-// plan runs one plan. A plan that panics has met a fault of ours: it must not take
-// down the daemon, and fails alone.
+// plan runs one plan. A plan that panics has hit a bug of ours: only this request fails,
+// not the daemon.
 func (w *writer) plan(x *tx, r *request) (answer reply, err error) {
 	if err := r.ctx.Err(); err != nil {
 		return nil, errs.New(errs.Unavailable, "the client has disconnected: %w", err)

@@ -56,9 +56,9 @@ func New(cfg Config) *Space {
 // Config returns what the Space was made from.
 func (s *Space) Config() Config { return s.cfg }
 
-// Check reports why addr can never be handed out: it is outside the subnet, outside
-// the range the network was limited to, or the network or broadcast address (for
-// IPv6, the subnet-router anycast address, RFC 4291 section 2.6.1). Kind Invalid.
+// Check returns why addr can never be handed out: it is outside the subnet, outside the
+// network's range, or the network or broadcast address (for IPv6, the subnet-router anycast
+// address, RFC 4291 section 2.6.1). Kind Invalid.
 func (s *Space) Check(addr netip.Addr) error {
 	if s.usable(addr) {
 		return nil
@@ -101,8 +101,8 @@ func (s *Space) Taken(addr netip.Addr) bool {
 // Len returns how many addresses are claimed, of both families.
 func (s *Space) Len() int { return s.used.Len() + len(s.used6) }
 
-// Take notes that addr is claimed and reports whether it was free. Any address of the
-// network's prefixes can be taken: whether it may be handed out is Check's question.
+// Take claims addr and reports whether it was free. Any address of the network's prefixes
+// can be claimed; Check says whether it may be handed out.
 func (s *Space) Take(addr netip.Addr) bool {
 	switch {
 	case addr.Is4():
@@ -114,7 +114,7 @@ func (s *Space) Take(addr netip.Addr) bool {
 	return true
 }
 
-// Free notes that addr is no longer claimed and reports whether it was.
+// Free frees addr and reports whether it was claimed.
 func (s *Space) Free(addr netip.Addr) bool {
 	if addr.Is4() {
 		return s.cfg.Subnet.Prefix.Contains(addr) && s.used.Remove(s.host(addr))
@@ -126,8 +126,8 @@ func (s *Space) Free(addr netip.Addr) bool {
 	return true
 }
 
-// Next4 returns the lowest free IPv4 address: of the owner's pool if it has one, else
-// of the network outside all pools. It does not take it. Kind Exhausted when there is none.
+// Next4 returns the lowest free IPv4 address: of the owner's pool if it has one, or else of
+// the network outside all pools. It does not claim it. Kind Exhausted if there is none.
 func (s *Space) Next4(owner string) (netip.Addr, error) {
 	for _, p := range s.pools {
 		if p.Owner != owner {
@@ -155,16 +155,16 @@ func (s *Space) Next4(owner string) (netip.Addr, error) {
 		s.cfg.Subnet.Prefix, s.cfg.Name)
 }
 
-// Last6 and SetLast6 read and set where the search for IPv6 addresses goes on.
+// Last6 returns the IPv6 address that was handed out last.
 func (s *Space) Last6() netip.Addr { return s.last6 }
 
-// SetLast6 notes the IPv6 address that was handed out last.
+// SetLast6 sets it.
 func (s *Space) SetLast6(addr netip.Addr) { s.last6 = addr }
 
-// Next6 returns the first free IPv6 address after the last handed out, going round at
-// the end of the prefix. It does not take it. Kind Exhausted when there is none. The
-// cost is the length of the run of claimed addresses it must step over, which is
-// nothing until the search has gone round.
+// Next6 returns the first free IPv6 address after the last one handed out, wrapping around
+// at the end of the prefix. It does not claim it. Kind Exhausted if there is none. The cost
+// is the number of consecutive claimed addresses it must skip, which is zero until the
+// search has wrapped around.
 func (s *Space) Next6() (netip.Addr, error) {
 	p := s.cfg.Subnet6
 	if !p.IsValid() {
@@ -174,7 +174,7 @@ func (s *Space) Next6() (netip.Addr, error) {
 	if p.Contains(s.last6) {
 		at = s.last6
 	}
-	// Every step but two (the start, the way round) passes another claimed address.
+	// Every step but two (the start, the wrap-around) skips another claimed address.
 	for range len(s.used6) + 2 {
 		if at = at.Next(); !p.Contains(at) {
 			at = p.Addr().Next()
@@ -204,8 +204,8 @@ func (s *Space) HasPool(owner string) bool {
 	return slices.ContainsFunc(s.pools, func(p Pool) bool { return p.Owner == owner })
 }
 
-// CheckPool reports why r cannot become a pool: it runs backwards, it has addresses
-// that can never be handed out, or one that is claimed or in another pool.
+// CheckPool returns why r cannot become a pool: it is reversed, contains addresses that can
+// never be handed out, or one that is claimed or in another pool.
 func (s *Space) CheckPool(r contivmodel.Range) error {
 	switch {
 	case r.First.Compare(r.Last) > 0:
@@ -227,7 +227,7 @@ func (s *Space) CheckPool(r contivmodel.Range) error {
 	return nil
 }
 
-// AddPool sets a run of addresses aside. The caller has used CheckPool.
+// AddPool reserves a range of addresses. The caller has called CheckPool.
 func (s *Space) AddPool(p Pool) {
 	i, _ := slices.BinarySearchFunc(s.pools, p, func(a, b Pool) int { return a.Range.First.Compare(b.Range.First) })
 	s.pools = slices.Insert(s.pools, i, p)
@@ -244,7 +244,7 @@ func number(a netip.Addr) uint64 {
 	return uint64(b[0])<<24 | uint64(b[1])<<16 | uint64(b[2])<<8 | uint64(b[3])
 }
 
-// host is the host number of an IPv4 address; huge when it lies below the subnet.
+// host is the host number of an IPv4 address; huge if it is below the subnet.
 func (s *Space) host(a netip.Addr) uint64 { return number(a) - s.base }
 
 // addr is the address of a host number.

@@ -171,9 +171,9 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestNeverTwoOwners takes and frees at random, through the network and through two
-// pools, and checks that nobody gets an address that is out, outside the range, or
-// somebody else's pool, and that everything comes back.
+// TestNeverTwoOwners claims and frees at random, through the network and through two pools,
+// and checks that nobody gets an address that is claimed, outside the range, or in somebody
+// else's pool, and that in the end all are free.
 func TestNeverTwoOwners(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		subnet := rapid.SampledFrom([]string{"10.1.1.0/29", "10.1.1.0/27", "10.1.1.4-10.1.1.20/27", "10.0.0.0/8"}).Draw(t, "subnet")

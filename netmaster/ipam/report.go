@@ -8,10 +8,10 @@ import (
 	"github.com/contiv/netplugin/contivmodel"
 )
 
-// Report lists, for people, which addresses within the limits of a subnet are taken
-// and which are free: ascending, runs collapsed as first-last, joined by ", ". The
-// network and the broadcast address appear in neither list. The order of taken does
-// not matter, and its runs may overlap; it is sorted in place.
+// Report lists which addresses of a subnet's range are claimed and which are free:
+// ascending, runs collapsed to first-last, joined by ", ". The network and the broadcast
+// address are in neither list. taken may be in any order and overlap; it is sorted in
+// place.
 func Report(subnet contivmodel.Subnet, taken []contivmodel.Range) (allocated, available string) {
 	s := New(Config{Subnet: subnet})
 	low, high, ok := s.bounds()
@@ -38,7 +38,7 @@ func Report(subnet contivmodel.Subnet, taken []contivmodel.Range) (allocated, av
 	return in.String(), out.String()
 }
 
-// runs is an ascending list of runs; neighbours are merged.
+// runs is an ascending list of runs; adjacent ones are merged.
 type runs []contivmodel.Range
 
 func (r *runs) add(first, last netip.Addr) {

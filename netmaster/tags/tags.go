@@ -1,8 +1,7 @@
-// Package tags knows which VLANs, VNIs and group ids are free. A Pool is an index over
-// the tag claims of one sort, which stand in the store as one key each; it holds no
-// truth of its own and is rebuilt from the claims by every new leader. The bit sets in
-// which earlier releases kept free tags (auto-vlan, auto-vxlan) do not exist any more:
-// what is in use is the set of claims, and the ranges are those of the global settings.
+// Package tags knows which VLANs, VNIs and group ids are free. A Pool is an index over the
+// tag claims of one kind, each of which is a key in the store; every new leader rebuilds it
+// from the claims. The bit sets of free tags of earlier releases (auto-vlan, auto-vxlan) no
+// longer exist: the claims are what is in use, and the ranges are in the global settings.
 package tags
 
 import (
@@ -23,7 +22,7 @@ const (
 
 // Limits that do not come from the global settings.
 const (
-	// NameServerVLAN is used by agents for their name server and never a local VLAN.
+	// NameServerVLAN is used for the agents' name server and never as a local VLAN.
 	NameServerVLAN = 4093
 	// MaxGroupID is the largest number the 15 metadata bits of a group hold; 0 = none.
 	MaxGroupID = 32767
@@ -43,8 +42,8 @@ type Pool struct {
 	withheld int // a tag of the range that is never handed out; 0 = none
 }
 
-// NewPool returns a pool in which everything within limits is free, but for the
-// withheld tag (0 = none).
+// NewPool returns a pool in which everything within limits is free, except the withheld tag
+// (0 = none).
 func NewPool(limits contivmodel.TagRange, withheld int) *Pool {
 	return &Pool{limits: limits, used: sparse.New(maxTag + 1), withheld: withheld}
 }
@@ -63,15 +62,13 @@ func (p *Pool) Available(tag int) bool {
 // Len returns how many tags are claimed.
 func (p *Pool) Len() int { return p.used.Len() }
 
-// Take notes that tag is claimed and reports whether it was free; the limits are
-// Available's question.
+// Take claims tag and reports whether it was free; it ignores the limits, see Available.
 func (p *Pool) Take(tag int) bool { return tag > 0 && p.used.Add(uint64(tag)) }
 
-// Free notes that tag is no longer claimed and reports whether it was.
+// Free frees tag and reports whether it was claimed.
 func (p *Pool) Free(tag int) bool { return tag > 0 && p.used.Remove(uint64(tag)) }
 
-// Next returns the lowest tag that may be handed out, false when there is none. It
-// does not take it.
+// Next returns the lowest free tag, false if there is none. It does not claim it.
 func (p *Pool) Next() (int, bool) {
 	if p.limits.High <= 0 {
 		return 0, false
@@ -87,7 +84,7 @@ func (p *Pool) Next() (int, bool) {
 	}
 }
 
-// Text lists ascending tags for people: runs as a-b, joined by ", ".
+// Text formats ascending tags: runs as a-b, joined by ", ".
 func Text(tags []int) string {
 	var words []string
 	for i := 0; i < len(tags); {

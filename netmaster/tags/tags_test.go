@@ -45,8 +45,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestLowestFirst checks that what is handed out is the lowest free tag of the range,
-// and never one that is out already.
+// TestLowestFirst checks that the lowest free tag of the range is handed out, and never one
+// that is in use.
 func TestLowestFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		low := rapid.IntRange(1, 70).Draw(t, "low")
