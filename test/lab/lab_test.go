@@ -147,12 +147,12 @@ func TestHostThatDied(t *testing.T) {
 	if err := syscall.Kill(l.Hosts()[1].PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	again, err := lab.Open(l.Config().Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var again *lab.Lab
 	var status []lab.HostStatus
-	eventually.Succeeds(t, "host2 does not run", func() error {
+	eventually.Succeeds(t, "host2 does not run", func() (err error) {
+		if again, err = lab.Open(l.Config().Dir); err != nil {
+			return err
+		}
 		if status, err = again.Status(t.Context()); err == nil && status[1].Running {
 			err = fmt.Errorf("status = %+v", status)
 		}
