@@ -21,14 +21,14 @@ import (
 	"github.com/contiv/netplugin/utils/signal"
 )
 
-// cluster is netmaster and an agent in one: what one writes the other knows at once.
+// cluster is netmaster and an agent in one: each immediately knows what the other writes.
 type cluster struct {
 	*fakedriver.Driver
 
 	mu       sync.Mutex
 	networks map[string]drivers.Network
 	records  map[string]state.Endpoint
-	homes    map[string]string // host of records made elsewhere, by id
+	homes    map[string]string // host of records created elsewhere, by id
 	down     error             // what netmaster answers, if it does not serve
 	asked    []string          // of netmaster: create or delete <tenant> <network> <name>
 	changed  signal.Signal
@@ -125,7 +125,7 @@ func (c *cluster) LocalEndpoints() []state.Endpoint {
 	return slices.Collect(maps.Values(c.records))
 }
 
-// left says what there is: the ids of records, and those of ports.
+// left returns what exists: the ids of records, and those of ports.
 func (c *cluster) left() string {
 	records, ports := []string{}, []string{}
 	for _, rec := range c.LocalEndpoints() {

@@ -11,15 +11,16 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Spec describes an endpoint that is wanted. What is empty of CommonName, the addresses
-// and MAC is netmaster's to choose.
+// Spec describes a requested endpoint. netmaster chooses the addresses and MAC if they are
+// empty.
 type Spec struct {
 	Network    state.NetworkRef
 	Name       string // unique inside the network
 	CommonName string // in DNS
 	IPv4, IPv6 string // without prefix length
 	MAC        string
-	// Port says what the port is for; what follows from the rest of the Spec is filled in.
+	// Port says what the port is for; the fields that the rest of the Spec implies are
+	// filled in.
 	Port drivers.Attachment
 }
 
@@ -29,13 +30,13 @@ type Created struct {
 	Port   drivers.Port
 }
 
-// Part is what of an endpoint could not be created.
+// Part is the part of an endpoint that could not be created.
 type Part int
 
 // The parts of a creation.
 const (
 	RecordPart  Part = iota + 1 // netmaster's record
-	NetworkPart                 // the network, as this host's agent knows it
+	NetworkPart                 // the network must be known to this host's agent
 	PortPart                    // the port in the switch
 )
 
@@ -56,7 +57,7 @@ func failed(p Part, err error) error {
 }
 
 // Create creates an endpoint, its record and its port at the same time. Repeated for the
-// same endpoint it returns the same one. When it fails nothing is left; the error is a
+// same endpoint it returns the same one. If it fails nothing remains; the error is a
 // *CreateError.
 func (m *Manager) Create(ctx context.Context, s Spec) (Created, error) {
 	m.queue.forget(state.EndpointID(s.Network.NetworkID(), s.Name))
@@ -77,7 +78,7 @@ func (m *Manager) Create(ctx context.Context, s Spec) (Created, error) {
 		return c, nil
 	}
 	if ctx.Err() != nil && refused != nil {
-		err = failed(RecordPart, refused) // both ran out of time: netmaster is what was waited for
+		err = failed(RecordPart, refused) // both ran out of time: netmaster was the cause
 	}
 	e := At(s.Network, s.Name)
 	if c.Record.HomingHost != "" && c.Record.HomingHost != m.cfg.HostLabel {
@@ -87,7 +88,7 @@ func (m *Manager) Create(ctx context.Context, s Spec) (Created, error) {
 	return Created{}, err
 }
 
-// record has netmaster create the record. It must be this host's.
+// record has netmaster create the record, which must be this host's.
 func (m *Manager) record(ctx context.Context, s Spec) (state.Endpoint, error) {
 	rec, err := m.cfg.Master.CreateEndpoint(ctx, masterapi.CreateEndpointRequest{
 		TenantName: s.Network.Tenant, NetworkName: s.Network.Network, ServiceName: s.Network.Group, EndpointID: s.Name, EPCommonName: s.CommonName,
@@ -102,7 +103,7 @@ func (m *Manager) record(ctx context.Context, s Spec) (state.Endpoint, error) {
 	return rec, err
 }
 
-// attach makes the port as soon as the network is known on this host.
+// attach creates the port as soon as the network is known on this host.
 func (m *Manager) attach(ctx context.Context, s Spec) (drivers.Port, error) {
 	n, err := m.cfg.Agent.Network(ctx, s.Network.NetworkID())
 	if err != nil {
@@ -115,9 +116,9 @@ func (m *Manager) attach(ctx context.Context, s Spec) (drivers.Port, error) {
 	return port, failed(PortPart, err)
 }
 
-// Undo leaves nothing of an endpoint whose creation, or what followed it, has failed. It
-// takes its own time; when the caller's is over, netmaster, which may be why, is told in
-// the background.
+// Undo removes what exists of an endpoint whose creation has failed, or what followed it.
+// It uses its own time limit; if the caller's is over, perhaps because of netmaster, the
+// deletion is sent to netmaster in the background.
 func (m *Manager) Undo(caller context.Context, ref state.NetworkRef, name string) {
 	m.undo(caller, At(ref, name))
 }

@@ -1,14 +1,15 @@
-// Package endpoint is the life of an endpoint of this host, whichever container runtime
-// asks for it: netmaster's record of it and its port in the switch come and go together.
+// Package endpoint manages the endpoints of this host for all container runtimes:
+// netmaster's record of an endpoint and its port in the switch are created and removed
+// together.
 //
-// A Manager creates an endpoint, record and port at the same time, leaves nothing of one
-// that could not be created, and removes it. A container runtime is not kept waiting for a
-// netmaster that is down: the port goes at once, and the deletion of the record is queued
-// and delivered when netmaster is back.
+// A Manager creates record and port at the same time, removes both if one fails, and
+// deletes endpoints. A container runtime does not have to wait for a netmaster that is
+// down: the port is removed immediately, and the deletion of the record is queued and
+// delivered when netmaster is back.
 //
-// What nobody has any more, because runtime, agent or host ended at the wrong moment, is
-// an orphan. A Collector removes orphans after a grace period.
+// An endpoint that nobody uses any more, because runtime, agent or host ended at the wrong
+// moment, is an orphan. A Collector removes orphans after a grace period.
 //
-// What is special to a runtime is elsewhere: network namespaces and the words of CNI in
+// What is specific to a runtime is elsewhere: network namespaces and the CNI protocol in
 // mgmtfn/attachment, docker networks, address pools and swarms in mgmtfn/dockplugin.
 package endpoint

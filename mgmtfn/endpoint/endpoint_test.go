@@ -13,8 +13,8 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// dotted are networks of two tenants whose ids are the same text but for the place of the
-// dot between network and tenant.
+// dotted are networks of two tenants whose ids are equal except for the position of the dot
+// between network and tenant.
 var (
 	dotted  = state.NetworkRef{Tenant: "b.c", Network: "a"}
 	swapped = state.NetworkRef{Tenant: "c", Network: "a.b"}
@@ -50,8 +50,8 @@ func TestCreateAndRemove(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfAFailure: whichever part fails, the others go, and the error says
-// which one it was.
+// TestNothingIsLeftOfAFailure: whichever part fails, the others are removed, and the error
+// names it.
 func TestNothingIsLeftOfAFailure(t *testing.T) {
 	ref := state.NetworkRef{Tenant: "blue", Network: "net1"}
 	broken := errors.New("no room for a port")
@@ -78,8 +78,8 @@ func TestNothingIsLeftOfAFailure(t *testing.T) {
 	}
 }
 
-// TestEndpointOfAnotherHost: who is refused because another host has the endpoint does not
-// delete it there.
+// TestEndpointOfAnotherHost: a creation that is rejected because another host has the
+// endpoint does not delete it there.
 func TestEndpointOfAnotherHost(t *testing.T) {
 	ref := state.NetworkRef{Tenant: "blue", Network: "net1"}
 	c := newCluster(ref)
@@ -93,11 +93,11 @@ func TestEndpointOfAnotherHost(t *testing.T) {
 	}
 }
 
-// TestCallerWhoseTimeIsOver: netmaster, for which it has waited, is told in the background,
-// and it is netmaster that the error speaks of.
+// TestCallerWhoseTimeIsOver: if netmaster was too slow, it is sent the deletion in the
+// background, and the error names netmaster.
 func TestCallerWhoseTimeIsOver(t *testing.T) {
 	ref := state.NetworkRef{Tenant: "blue", Network: "net1"}
-	c := newCluster() // nor is the network known
+	c := newCluster() // the network is not known either
 	m := c.manager(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -108,9 +108,9 @@ func TestCallerWhoseTimeIsOver(t *testing.T) {
 	}
 }
 
-// TestQueuedDeletion: a deletion does not wait for a netmaster that is down, the next one
-// not even a share of its time; both are delivered later, but not that of an endpoint which
-// is wanted again.
+// TestQueuedDeletion: a deletion does not wait for a netmaster that is down, and while one
+// is queued the next does not even try; both are delivered later, but not that of an
+// endpoint which is wanted again.
 func TestQueuedDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ref := state.NetworkRef{Tenant: "blue", Network: "net1"}
@@ -156,8 +156,8 @@ func TestQueuedDeletion(t *testing.T) {
 	})
 }
 
-// TestDotsInTheTenant: an id is never taken apart. The record of the network says what its
-// parts are, and when it is gone the port does.
+// TestDotsInTheTenant: an id is never split. The record of the network contains its parts,
+// and when it is gone the port does.
 func TestDotsInTheTenant(t *testing.T) {
 	if dotted.NetworkID() != swapped.NetworkID() {
 		t.Fatal("these networks can be told apart by their ids")
@@ -186,7 +186,7 @@ func TestDotsInTheTenant(t *testing.T) {
 }
 
 // TestPortOfAnEarlierVersion names no network: when the network's record is gone, so is the
-// endpoint's, and only the port is left to remove.
+// endpoint's, and only the port remains to be removed.
 func TestPortOfAnEarlierVersion(t *testing.T) {
 	c := newCluster()
 	m := c.manager(t)
@@ -203,8 +203,9 @@ func TestPortOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestOrphans: what nobody has goes after its grace, what finds an owner meanwhile stays,
-// and what cannot be removed is tried again. The host's own endpoints are nobody's orphans.
+// TestOrphans: endpoints without owner are removed after the grace period, those that find
+// an owner stay, and failed removals are retried. The host's own endpoints are never
+// orphans.
 func TestOrphans(t *testing.T) {
 	c := newCluster(dotted)
 	m := c.manager(t)
@@ -243,7 +244,8 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestOrphanThatIsAttachedMeanwhile: who waits for an endpoint's turn looks again.
+// TestOrphanThatIsAttachedMeanwhile: after waiting for an endpoint's lock the collector
+// checks again.
 func TestOrphanThatIsAttachedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(dotted)

@@ -7,17 +7,17 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// Endpoint is an endpoint of this host, as its record, its port or both tell of it.
+// Endpoint is an endpoint of this host, known from its record, its port or both.
 type Endpoint struct {
 	ID   string // of the record: <network>.<tenant>-<name>
 	Name string // inside its network
-	// Network is zero when the network is gone and the port does not name it.
+	// Network is zero if the network is gone and the port does not name it.
 	Network state.NetworkRef
 	Record  *state.Endpoint     // nil: none is known
 	Port    *drivers.Attachment // nil: there is none
 }
 
-// At is the endpoint of a name in a network, whether it exists or not.
+// At is the endpoint with a name in a network, whether it exists or not.
 func At(ref state.NetworkRef, name string) Endpoint {
 	return Endpoint{ID: state.EndpointID(ref.NetworkID(), name), Name: name, Network: ref}
 }
@@ -31,13 +31,13 @@ func Name(containerID, ifName string) string {
 	return containerID + "-" + ifName
 }
 
-// Named finds the endpoints of a name on this host, by their ids: one in each network that
-// has such an endpoint, or a port of it.
+// Named returns the endpoints with a name on this host, by id: one in each network with
+// such a record or port.
 func (m *Manager) Named(name string) map[string]Endpoint {
 	return m.find(func(n string) bool { return n == name })
 }
 
-// All finds the endpoints of this host's containers, by their ids.
+// All returns the endpoints of this host's containers, by id.
 func (m *Manager) All() map[string]Endpoint { return m.find(func(string) bool { return true }) }
 
 func (m *Manager) find(wanted func(name string) bool) map[string]Endpoint {
@@ -70,7 +70,7 @@ func (m *Manager) find(wanted func(name string) bool) map[string]Endpoint {
 	return out
 }
 
-// ref names a network by its parts if its record is known.
+// ref returns a network's parts if its record is known.
 func (m *Manager) ref(netID string) state.NetworkRef {
 	n, ok := m.cfg.Agent.KnownNetwork(netID)
 	if !ok {

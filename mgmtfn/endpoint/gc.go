@@ -5,38 +5,38 @@ import (
 	"time"
 )
 
-// Collector removes the endpoints of this host that nobody has any more. Create it with
-// NewCollector. It is not safe for concurrent use.
+// Collector removes the orphans of this host. Create it with NewCollector. It is not safe
+// for concurrent use.
 type Collector struct {
 	m     *Manager
 	now   func() time.Time
-	since map[string]time.Time // when an endpoint was first seen to be an orphan, by id
+	since map[string]time.Time // when an endpoint was first seen as an orphan, by id
 }
 
-// NewCollector makes a Collector of a Manager's endpoints.
+// NewCollector creates a Collector of a Manager's endpoints.
 func NewCollector(m *Manager) *Collector {
 	return &Collector{m: m, now: time.Now, since: map[string]time.Time{}}
 }
 
-// Rules say what one pass of a Collector removes.
+// Rules determine what a pass of a Collector removes.
 type Rules struct {
-	// Alive reports whether somebody has an endpoint.
+	// Alive reports whether an endpoint is in use.
 	Alive func(Endpoint) bool
-	// Wait returns how much longer an endpoint must stay that has been an orphan for a time:
-	// one exists a moment before anybody is seen to have it, and runtimes get their time to
-	// remove what they end. It is due when nothing is left to wait for.
+	// Wait returns how much longer an endpoint must stay that has been an orphan for a
+	// time: endpoints exist shortly before they are known to be in use, and runtimes get
+	// time to remove what they end. It is due at 0.
 	Wait func(e Endpoint, orphaned time.Duration) time.Duration
-	// Within bounds the removal of one endpoint; 0: as long as ctx.
+	// Within limits the removal of one endpoint; 0: as long as ctx.
 	Within time.Duration
-	// Retry is after how long what could not be removed is tried again.
+	// Retry is the wait after a removal has failed.
 	Retry time.Duration
 }
 
-// Orphans lists the endpoints of this host, by id, that are not alive.
+// Orphans returns the endpoints of this host that are not alive, by id.
 func (m *Manager) Orphans(alive func(Endpoint) bool) map[string]Endpoint {
 	out := m.All()
 	for id, e := range out {
-		// One without a port whose network is not known cannot be named to netmaster.
+		// netmaster cannot be told about one without port and network.
 		if alive(e) || e.Port == nil && e.Network.Network == "" {
 			delete(out, id)
 		}
@@ -44,8 +44,8 @@ func (m *Manager) Orphans(alive func(Endpoint) bool) map[string]Endpoint {
 	return out
 }
 
-// Pass removes the orphans that are due. It returns which are left, and after how long the
-// first of them is due, if any is.
+// Pass removes the orphans that are due. It returns the remaining ones, and when the first
+// of them is due, if any.
 func (c *Collector) Pass(ctx context.Context, r Rules) (left []Endpoint, next time.Duration) {
 	since, now := map[string]time.Time{}, c.now()
 	for id, e := range c.m.Orphans(r.Alive) {
@@ -72,7 +72,7 @@ func (c *Collector) Pass(ctx context.Context, r Rules) (left []Endpoint, next ti
 	return left, next
 }
 
-// collect removes an orphan, unless it has gone or found an owner meanwhile.
+// collect removes an orphan, unless it is gone or in use by now.
 func (c *Collector) collect(ctx context.Context, e Endpoint, r Rules) (gone bool, err error) {
 	if r.Within > 0 {
 		var cancel context.CancelFunc

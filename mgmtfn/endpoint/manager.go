@@ -12,29 +12,29 @@ import (
 	"github.com/contiv/netplugin/utils/keylock"
 )
 
-// Master is what is asked of netmaster.
+// Master is what is needed from netmaster.
 type Master interface {
 	CreateEndpoint(context.Context, masterapi.CreateEndpointRequest) (state.Endpoint, error)
 	DeleteEndpoint(context.Context, masterapi.DeleteEndpointRequest) error
 }
 
-// Agent is what is asked of the agent.
+// Agent is what is needed from the agent.
 type Agent interface {
 	Network(ctx context.Context, id string) (drivers.Network, error)
 	KnownNetwork(id string) (drivers.Network, bool)
 	LocalEndpoints() []state.Endpoint
 }
 
-// Config says what a Manager works with.
+// Config configures a Manager.
 type Config struct {
 	HostLabel string
 	Master    Master
 	Agent     Agent
 	Ports     drivers.Ports
-	// PortsChanged is called after a port has come or gone.
+	// PortsChanged is called after a port was added or removed.
 	PortsChanged func()
-	// Removing is called before an endpoint is removed, with its record if it is known; may
-	// be nil.
+	// Removing is called before an endpoint is removed, with its record if it is known;
+	// may be nil.
 	Removing func(Endpoint)
 	Log      logrus.FieldLogger
 }
@@ -52,25 +52,25 @@ func New(cfg Config) *Manager { return &Manager{cfg: cfg, queue: newQueue(cfg.Ma
 // Run delivers queued deletions until ctx ends.
 func (m *Manager) Run(ctx context.Context) error { return m.queue.run(ctx) }
 
-// Lock waits for the turn of an endpoint, by its name: calls about one endpoint are to be
-// served one at a time. Create, Undo and Remove are for who has the turn.
+// Lock waits for the lock of an endpoint, by its name: calls for one endpoint must run one
+// at a time. The caller of Create, Undo and Remove must hold it.
 func (m *Manager) Lock(ctx context.Context, name string) (release func(), err error) {
 	return m.turns.Lock(ctx, name)
 }
 
-// Queued returns how many deletions netmaster has not been told of.
+// Queued returns how many deletions have not been sent to netmaster.
 func (m *Manager) Queued() int { return m.queue.len() }
 
-// How long a caller waits for netmaster when something is given back, and how long undoing
-// a failed creation may take in all.
+// How long a caller waits for netmaster when something is released, and how long undoing a
+// failed creation may take in all.
 const (
 	masterShare = 3 * time.Second
 	undoWithin  = 5 * time.Second
 )
 
-// Share bounds what giving something back asks of netmaster. While deletions are queued it
-// is no time at all: netmaster has been waited for already, and containers are removed one
-// after the other.
+// Share limits the wait for netmaster when something is released. While deletions are
+// queued it is zero: somebody has waited for netmaster already, and containers are removed
+// one after the other.
 func (m *Manager) Share(ctx context.Context) (context.Context, context.CancelFunc) {
 	share := masterShare
 	if m.queue.len() > 0 {

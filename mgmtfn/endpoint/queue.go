@@ -12,20 +12,20 @@ import (
 	"github.com/contiv/netplugin/utils/retry"
 )
 
-// deliverWithin bounds one attempt; the Master repeats it while nobody leads. Between two
-// attempts are the waits of a Backoff.
+// deliverWithin limits one attempt; the Master repeats it while there is no leader. A
+// Backoff separates attempts.
 const (
 	deliverWithin = 30 * time.Second
 	firstRetry    = 50 * time.Millisecond
 	longestRetry  = 5 * time.Second
 )
 
-// deleter is who is told of deletions.
+// deleter receives deletions.
 type deleter interface {
 	DeleteEndpoint(context.Context, masterapi.DeleteEndpointRequest) error
 }
 
-// queue holds the deletions that netmaster could not be told of when they happened.
+// queue holds the deletions that could not be sent to netmaster when they happened.
 type queue struct {
 	master deleter
 	log    logrus.FieldLogger
@@ -39,7 +39,7 @@ func newQueue(master deleter, log logrus.FieldLogger) *queue {
 	return &queue{master: master, log: log, kick: make(chan struct{}, 1), todo: map[string]masterapi.DeleteEndpointRequest{}}
 }
 
-// add takes a deletion in. id is the endpoint's.
+// add adds a deletion. id is the endpoint's.
 func (q *queue) add(id string, req masterapi.DeleteEndpointRequest) {
 	q.mu.Lock()
 	q.todo[id] = req
@@ -50,7 +50,7 @@ func (q *queue) add(id string, req masterapi.DeleteEndpointRequest) {
 	}
 }
 
-// forget drops a deletion: it has been delivered, or the endpoint is wanted again.
+// forget removes a deletion: it has been delivered, or the endpoint is wanted again.
 func (q *queue) forget(id string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -63,7 +63,7 @@ func (q *queue) len() int {
 	return len(q.todo)
 }
 
-// next returns any deletion that is left.
+// next returns any queued deletion.
 func (q *queue) next() (id string, req masterapi.DeleteEndpointRequest, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -95,7 +95,7 @@ func (q *queue) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// deliver tells netmaster of one deletion and reports whether that is done with.
+// deliver sends netmaster one deletion and reports whether it is done.
 func (q *queue) deliver(ctx context.Context, id string, req masterapi.DeleteEndpointRequest) (done bool) {
 	attempt, cancel := context.WithTimeout(ctx, deliverWithin)
 	defer cancel()

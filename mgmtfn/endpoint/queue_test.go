@@ -12,7 +12,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// refusing fails each deletion with the errors it has for it, one after the other.
+// refusing fails each deletion with the errors listed for it, in order.
 type refusing struct {
 	mu   sync.Mutex
 	errs map[string][]error

@@ -6,8 +6,8 @@ import (
 	"github.com/contiv/netplugin/state/masterapi"
 )
 
-// Remove takes an endpoint down: its port at once, its record as soon as netmaster can be
-// told. What is gone already is no error.
+// Remove removes an endpoint: its port immediately, its record as soon as netmaster can be
+// reached. What is gone already is not an error.
 func (m *Manager) Remove(ctx context.Context, e Endpoint) error { return m.remove(ctx, e, true) }
 
 // remove is Remove; with tell false netmaster is told in the background only.

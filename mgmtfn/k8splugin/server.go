@@ -17,8 +17,8 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// Limits of one call: its body in bytes, and its duration. A runtime that is told soon
-// to try later does so; nine seconds are enough for another netmaster to take over.
+// Limits of one call: its body in bytes, and its duration. A runtime that is told soon to
+// retry does so; nine seconds are enough for another netmaster to take over.
 const (
 	maxBody     = 1 << 20
 	addTimeout  = 9 * time.Second
@@ -28,11 +28,11 @@ const (
 // Server serves the CNI socket. Create it with NewServer.
 type Server struct{ at *attachment.Attacher }
 
-// NewServer makes a server on an attacher, which somebody else runs. It serves nothing
+// NewServer creates a server for an attacher, which the caller runs. It serves nothing
 // before Run.
 func NewServer(at *attachment.Attacher) *Server { return &Server{at: at} }
 
-// Run listens on a unix socket until ctx ends, then lets calls that run finish.
+// Run listens on a unix socket until ctx ends, then lets running calls finish.
 func (s *Server) Run(ctx context.Context, path string) error {
 	l, err := socket.Listen(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// wanted is what a request asks for; older peers leave some of it out.
+// wanted decodes a request; older peers omit some fields.
 func wanted(req cniapi.PodRequest) attachment.Request {
 	r := attachment.Request{
 		ContainerID: req.ContainerID, IfName: req.IfName, Netns: req.Netns, CommonName: req.Name, MTU: req.MTU, Config: req.Config,
@@ -128,7 +128,7 @@ func handle[T any](mux *http.ServeMux, path string, limit time.Duration, serve f
 	})
 }
 
-// texts are the original's words for a step that failed.
+// texts are the original's messages for failed steps.
 var texts = map[attachment.Step]string{
 	attachment.StepRequest:   "Error creating EP",
 	attachment.StepNetwork:   "Error getting labels",

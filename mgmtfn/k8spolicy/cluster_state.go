@@ -14,14 +14,14 @@ type ClusterState struct {
 	namespaces map[string]Namespace
 	pods       map[string]map[string]Pod // by namespace and name
 	policies   map[string]map[string]Policy
-	// members remembers which pods a peer stands for, until one of them changes.
+	// members caches the pods that a peer selects, until one of them changes.
 	members map[memberKey]members
 }
 
-// memberKey is a peer in a tenant, by what its selectors say.
+// memberKey identifies a peer in a tenant by its selectors.
 type memberKey struct{ tenant, namespace, namespaces, pods string }
 
-// members are the pods of a tenant that a peer stands for.
+// members are the pods of a tenant that a peer selects.
 type members struct {
 	peer      Peer
 	namespace string // of the policy
@@ -82,7 +82,7 @@ func (w *ClusterState) SetPolicy(p Policy) {
 		w.policies[p.Key.Namespace] = map[string]Policy{}
 	}
 	w.policies[p.Key.Namespace][p.Key.Name] = p
-	clear(w.members) // of peers nobody may speak of any more
+	clear(w.members) // of peers that may no longer exist
 }
 
 // RemovePolicy removes a policy.
@@ -108,7 +108,7 @@ func (w *ClusterState) selecting(p Pod) []Policy {
 	return out
 }
 
-// forgetMembers forgets what was found out about peers that a pod belongs to.
+// forgetMembers drops cached results for peers that select a pod.
 func (w *ClusterState) forgetMembers(p Pod) {
 	for key, m := range w.members {
 		if w.matches(m.peer, m.namespace, p) {
@@ -117,13 +117,12 @@ func (w *ClusterState) forgetMembers(p Pod) {
 	}
 }
 
-// matches reports whether a peer of a policy in a namespace stands for a pod.
+// matches reports whether a peer of a policy in a namespace selects a pod.
 func (w *ClusterState) matches(peer Peer, own string, p Pod) bool {
 	return peer.selects(p) && w.means(peer, own, p.Key.Namespace)
 }
 
-// means reports whether a peer of a policy in a namespace means pods of another one, or
-// of that.
+// means reports whether a peer of a policy in namespace own applies to namespace name.
 func (w *ClusterState) means(peer Peer, own, name string) bool {
 	if peer.Namespaces == nil {
 		return name == own
@@ -132,11 +131,11 @@ func (w *ClusterState) means(peer Peer, own, name string) bool {
 	return ok && peer.Namespaces.Matches(n.Labels)
 }
 
-// selects reports whether a peer stands for a pod if it means its namespace.
+// selects reports whether a peer selects a pod, given that it applies to its namespace.
 func (p Peer) selects(pod Pod) bool { return !pod.Outside && p.Pods.Matches(pod.Labels) }
 
-// standsFor returns the pods of a peer that are of a tenant: in others, other pods have
-// their addresses.
+// standsFor returns a tenant's pods that a peer selects: in other tenants, other pods have
+// these addresses.
 func (w *ClusterState) standsFor(peer Peer, own, tenant string) members {
 	key := memberKey{tenant: tenant, namespace: own, pods: peer.Pods.String()}
 	if peer.Namespaces != nil {

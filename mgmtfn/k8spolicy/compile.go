@@ -14,14 +14,14 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 )
 
-// Result is what the pods of a host are subject to.
+// Result is the policy configuration of a host's pods.
 type Result struct {
 	EndpointPolicies map[string]drivers.EndpointPolicy // by endpoint id
 	Sets             map[string]drivers.PolicyRuleSet  // by id; each is referred to
 }
 
-// Compile says what the pods of this host are subject to: pods maps the ids of endpoints
-// to the pods they are of. A pod that is not known has no policies.
+// Compile returns the policies of this host's pods: pods maps endpoint ids to their pods.
+// Unknown pods have no policies.
 func (w *ClusterState) Compile(pods map[string]Key) Result {
 	r := Result{EndpointPolicies: map[string]drivers.EndpointPolicy{}, Sets: map[string]drivers.PolicyRuleSet{}}
 	done := map[ruleKey]found{}
@@ -36,8 +36,8 @@ func (w *ClusterState) Compile(pods map[string]Key) Result {
 	return r
 }
 
-// set adds the set of what policies allow a pod in one direction, and returns its id;
-// none if they do not isolate it.
+// set adds the rule set that policies define for a pod in one direction, and returns its
+// id; "" if they do not isolate it.
 func (w *ClusterState) set(sets map[string]drivers.PolicyRuleSet, done map[ruleKey]found, p Pod, policies []Policy, out bool) string {
 	s := selection{cluster: w, done: done, pod: p, tenant: w.tenant(p), out: out}
 	for _, policy := range policies {
@@ -65,16 +65,16 @@ func (p Policy) side(out bool) Side {
 // selection is the policies that isolate a pod in one direction.
 type selection struct {
 	cluster  *ClusterState
-	done     map[ruleKey]found // what has been found out already, of this compilation
+	done     map[ruleKey]found // results so far, of this compilation
 	pod      Pod
 	tenant   string
 	out      bool
 	policies []Policy
 }
 
-// id names the set of the selection. It does not change with what policies allow, and
-// differs from that of others unless they allow the same: pods of one tenant, in the
-// same policies, whose named ports are the same.
+// id names the set of the selection. It does not depend on what policies allow, and is
+// different for other sets unless they allow the same: pods of one tenant, in the same
+// policies, with the same named ports.
 func (s selection) id() string {
 	direction := "in"
 	if s.out {
@@ -98,7 +98,7 @@ func (s selection) id() string {
 	return b.String()
 }
 
-// allows lists what the policies allow, in an order that follows from them.
+// allows lists what the policies allow, in a fixed order.
 func (s selection) allows() []ofnet.Allow {
 	var out []ofnet.Allow
 	for _, p := range s.policies {
@@ -109,7 +109,7 @@ func (s selection) allows() []ofnet.Allow {
 	return out
 }
 
-// rule gives no Allow that has neither peers nor ports, unless it means everything.
+// rule omits an Allow without peers and ports, unless it means everything.
 func (s selection) rule(key ruleKey, r Rule) []ofnet.Allow {
 	f, ok := s.done[key]
 	if !ok {
@@ -137,10 +137,10 @@ type ruleKey struct {
 	tenant string
 }
 
-// found is who the peers of a rule are. It is shared by sets and must not be changed.
+// found are the peers of a rule. It is shared by sets and must not be changed.
 type found struct {
 	peers []netip.Prefix
-	named map[ofnet.PortRange][]netip.Prefix // egress: what a name means depends on the peer
+	named map[ofnet.PortRange][]netip.Prefix // egress: the meaning of a name depends on the peer
 }
 
 func (s selection) find(key ruleKey, r Rule) found {
@@ -169,11 +169,11 @@ func (s selection) find(key ruleKey, r Rule) found {
 	return f
 }
 
-// anyPod is every pod there is: what a rule means that names no peer.
+// anyPod matches every pod: the meaning of a rule without peers.
 var anyPod = Peer{Namespaces: labels.Everything(), Pods: labels.Everything()}
 
-// name adds what the names among ports mean to pods, at their addresses within blocks,
-// or at all when blocks is nil.
+// name adds the ports that names mean for pods, at their addresses within blocks, or all if
+// blocks is nil.
 func (f found) name(ports []Port, pods []Pod, blocks []netip.Prefix) {
 	for _, port := range ports {
 		if port.Name == "" {

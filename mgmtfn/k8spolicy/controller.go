@@ -21,26 +21,26 @@ import (
 	"github.com/contiv/netplugin/utils/signal"
 )
 
-// Driver is what endpoint policies are declared to.
+// Driver receives endpoint policies.
 type Driver interface {
 	drivers.Driver
 	Attachments() []drivers.Attachment
 }
 
-// Config says what a Controller works with.
+// Config configures a Controller.
 type Config struct {
 	// Lists of the API server, of all namespaces.
 	Pods, Namespaces, NetworkPolicies cache.ListerWatcher
 	Driver                            Driver
 	// Patience is how long a pod waits for the API server's lists; 5 s when 0.
 	Patience time.Duration
-	// StartWithout has a pod start, without any policy, if they are not there by then.
-	// Otherwise the runtime has to try again.
+	// StartWithout lets a pod start without any policy if the lists are not there by
+	// then. Otherwise the runtime has to retry.
 	StartWithout bool
 	Log          logrus.FieldLogger
 }
 
-// Controller holds the pods of this host to the policies of the cluster. Create it with
+// Controller applies the policies of the cluster to the pods of this host. Create it with
 // New.
 type Controller struct {
 	cfg  Config
@@ -53,7 +53,7 @@ type Controller struct {
 	done    uint64        // of these, the ones that have been declared
 	changed signal.Signal // broadcast with done, and with synced
 
-	declared Result // Run's alone
+	declared Result // used by Run only
 }
 
 // New makes a controller; it does nothing before Run.
@@ -66,8 +66,8 @@ func New(cfg Config) *Controller {
 	}
 }
 
-// Run works until ctx ends; the endpoint policies stay. The API server may be unreachable, at
-// the start as well: then it is waited for, and what was before stays.
+// Run runs until ctx ends; the endpoint policies stay. The API server may be unreachable,
+// also at the start: then Run waits for it, and earlier policies stay.
 func (c *Controller) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var synced []cache.InformerSynced
@@ -114,7 +114,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// slim drops what nobody looks at, which is the greater part of an object.
+// slim drops unused fields, which are the greater part of an object.
 func slim(o any) (any, error) {
 	switch o := o.(type) {
 	case *corev1.Pod:
@@ -144,7 +144,7 @@ func slim(o any) (any, error) {
 	return o, nil
 }
 
-// set takes an object over that is new or has changed.
+// set handles an object that was added or has changed.
 func (c *Controller) set(o any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -152,7 +152,7 @@ func (c *Controller) set(o any) {
 	case *corev1.Pod:
 		p := ParsePod(o)
 		if old, ok := c.cluster.Pod(p.Key); ok && old.equal(p) {
-			return // as mostly: its state has changed in ways that do not matter here
+			return // usually: its status has changed in ways that do not matter here
 		}
 		c.cluster.SetPod(p)
 	case *corev1.Namespace:
@@ -204,13 +204,13 @@ func (c *Controller) PortsChanged() {
 	c.touch()
 }
 
-// declare compiles the cluster state and has the driver hold the pods to it. A set is there
-// before an endpoint policy refers to it, and goes after.
+// declare compiles the cluster state and declares the result to the driver. A set is
+// declared before an endpoint policy refers to it, and deleted after.
 func (c *Controller) declare() {
 	c.mu.Lock()
 	seen := c.seen
 	c.mu.Unlock()
-	pods := map[string]Key{} // read after seen: who has attached a pod finds it declared
+	pods := map[string]Key{} // read after seen, so that a pod attached before is included
 	for _, at := range c.cfg.Driver.Attachments() {
 		if namespace, name, ok := strings.Cut(at.Pod, "/"); ok {
 			pods[at.EndpointID] = Key{namespace, name}
@@ -246,15 +246,15 @@ func (c *Controller) declare() {
 	c.mu.Unlock()
 }
 
-// Await waits until a pod that has been attached is declared to be subject to its policies.
-// A pod that the API server's list does not have yet is Unavailable, and so is every pod
-// without the lists, unless the configuration says otherwise; Ready says so, too.
+// Await waits until the policies of an attached pod are declared. Unavailable: the pod is
+// not in the API server's list yet, or there is no list, unless the configuration allows to
+// start without; Ready reports this, too.
 func (c *Controller) Await(ctx context.Context, namespace, name, uid string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Patience)
 	defer cancel()
 	key := Key{namespace, name}
 	c.PortsChanged()
-	covers := uint64(0) // the change with which both the port and the pod are known
+	covers := uint64(0) // the change after which both the port and the pod are known
 	for {
 		c.mu.Lock()
 		p, known := c.cluster.Pod(key)

@@ -11,7 +11,7 @@ import (
 	"github.com/contiv/netplugin/drivers/nodeproxy"
 )
 
-// NodeProxy is what Services are declared to as this node load-balances them.
+// NodeProxy receives the Services that this node load-balances.
 type NodeProxy interface {
 	Set(nodeproxy.Service)
 	Remove(id string)
@@ -19,9 +19,9 @@ type NodeProxy interface {
 	Release()
 }
 
-// onNode says what a Service is for connections that begin at this node or come from
-// outside; not ok when it is nothing. The node knows addresses, not tenants: of pods
-// that share one it reaches that of the tenant it means by it.
+// onNode translates a Service for connections that begin at this node or come from outside;
+// ok is false if there is nothing to do. The node knows addresses, not tenants: of pods
+// with the same address it reaches that of the tenant that owns the address.
 func onNode(s *corev1.Service, all []*discoveryv1.EndpointSlice, env surroundings) (out nodeproxy.Service, ok bool) {
 	if !ours(s) {
 		return out, false
@@ -30,7 +30,7 @@ func onNode(s *corev1.Service, all []*discoveryv1.EndpointSlice, env surrounding
 	localInside := s.Spec.InternalTrafficPolicy != nil && *s.Spec.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal
 	localOutside := s.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 	fronts := frontsOf(s)
-	healthy := map[string]bool{} // of this node; what terminates is to get nothing new from outside
+	healthy := map[string]bool{} // of this node; terminating ones get no new connections from outside
 	for _, p := range s.Spec.Ports {
 		proto, known := protocol(p.Protocol)
 		if !known || p.Port < 1 || p.Port > 65535 {
@@ -70,18 +70,18 @@ func onNode(s *corev1.Service, all []*discoveryv1.EndpointSlice, env surrounding
 	return out, len(out.Frontends) > 0
 }
 
-// front is an address that a Service has at the node.
+// front is an address of a Service at the node.
 type front struct {
-	addr     netip.Addr // unspecified: any of the node
+	addr     netip.Addr // unspecified: any address of the node
 	external bool
 	sources  []netip.Prefix
 }
 
-// defaultTenant is the tenant that goes before others.
+// defaultTenant takes precedence over others.
 const defaultTenant = "default"
 
-// frontsOf lists the addresses of a Service. Unlike for containers, those of nodes are
-// among them.
+// frontsOf lists the addresses of a Service, including those of nodes, which containers do
+// not use.
 func frontsOf(s *corev1.Service) []front {
 	own, external := vips(s, surroundings{})
 	var out []front
@@ -106,9 +106,9 @@ func frontsOf(s *corev1.Service) []front {
 	return out
 }
 
-// sources are whom a load balancer lets in.
+// sources are the allowed source ranges of a load balancer.
 func sources(s *corev1.Service) []netip.Prefix {
-	out := []netip.Prefix{} // nobody, if nothing of it can be read
+	out := []netip.Prefix{} // nothing, if none can be parsed
 	for _, text := range s.Spec.LoadBalancerSourceRanges {
 		if p, err := netip.ParsePrefix(text); err == nil {
 			out = append(out, p)
@@ -117,7 +117,7 @@ func sources(s *corev1.Service) []netip.Prefix {
 	return out
 }
 
-// reachable keeps the endpoints whose address, on the node, is theirs.
+// reachable filters endpoints that own their address on the node.
 func reachable(found []candidate, env surroundings) []candidate {
 	var out []candidate
 	for _, c := range found {
@@ -129,10 +129,10 @@ func reachable(found []candidate, env surroundings) []candidate {
 	return out
 }
 
-// providers are those of both families.
+// providers are the providers of both families.
 type providers struct{ addrs, kept []netip.AddrPort }
 
-// backends says who takes connections: wherever they are, and on this node.
+// backends returns who gets connections: on all nodes, and on this node.
 func backends(found []candidate, proto uint8, env surroundings) (every, local providers) {
 	var mine []candidate
 	for _, c := range found {
@@ -154,7 +154,7 @@ func providersOf(chosen []drivers.ServiceProvider) (out providers) {
 	return out
 }
 
-// of lists those of an address's family.
+// of filters by an address's family.
 func (p providers) of(a netip.Addr) []netip.AddrPort    { return sameFamily(p.addrs, a) }
 func (p providers) keeps(a netip.Addr) []netip.AddrPort { return sameFamily(p.kept, a) }
 

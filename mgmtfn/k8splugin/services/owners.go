@@ -8,8 +8,8 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// owners is what Contiv's own state says about which container, of which tenant, has an
-// address. Create it with newOwners.
+// owners knows from Contiv's own state which container, of which tenant, has an address.
+// Create it with newOwners.
 type owners struct {
 	networks  objdb.Mirror[string] // their tenants
 	endpoints objdb.Mirror[container]
@@ -25,13 +25,13 @@ type container struct {
 
 func newOwners() *owners {
 	o := &owners{byAddr: map[netip.Addr]map[string]struct{}{}, changed: map[netip.Addr]struct{}{}}
-	// What cannot be read the agent logs.
+	// The agent logs what cannot be decoded.
 	o.networks = objdb.Mirror[string]{Prefix: state.NetworkRoot, Decode: readNetwork, Changed: o.networkChanged}
 	o.endpoints = objdb.Mirror[container]{Prefix: state.EndpointRoot, Decode: readContainer, Changed: o.endpointChanged}
 	return o
 }
 
-// apply takes a batch over and returns the addresses whose owner may have changed.
+// apply applies a batch and returns the addresses whose owner may have changed.
 func (o *owners) apply(batch objdb.Batch) map[netip.Addr]struct{} {
 	o.networks.Apply(batch)
 	o.endpoints.Apply(batch)
@@ -40,7 +40,7 @@ func (o *owners) apply(batch objdb.Batch) map[netip.Addr]struct{} {
 	return changed
 }
 
-// readNetwork reads the tenant of a network.
+// readNetwork returns the tenant of a network.
 func readNetwork(value []byte) (tenant string, err error) {
 	var rec state.Network
 	err = json.Unmarshal(value, &rec)
@@ -54,7 +54,7 @@ func readContainer(value []byte) (container, error) {
 	}
 	c := container{network: rec.NetID, host: rec.HomingHost, name: rec.EPCommonName}
 	for i, text := range []string{rec.IPAddress, rec.IPv6Address} {
-		c.addrs[i], _ = netip.ParseAddr(text) // none: not valid
+		c.addrs[i], _ = netip.ParseAddr(text) // the zero Addr if it is not valid
 	}
 	return c, nil
 }
@@ -92,7 +92,7 @@ func (o *owners) endpointChanged(c objdb.Change[container]) {
 	}
 }
 
-// note notes that the owner of a container's addresses may have changed.
+// note records that the owner of a container's addresses may have changed.
 func (o *owners) note(c container) {
 	for _, a := range c.addrs {
 		if a.IsValid() {
@@ -101,7 +101,7 @@ func (o *owners) note(c container) {
 	}
 }
 
-// having lists the containers that have an address.
+// having lists the containers with an address.
 func (o *owners) having(a netip.Addr) (all []container) {
 	for id := range o.byAddr[a] {
 		c, _ := o.endpoints.Get(id)
@@ -110,8 +110,8 @@ func (o *owners) having(a netip.Addr) (all []container) {
 	return all
 }
 
-// owner finds the container that has an address. Tenants may have the same addresses:
-// then the pod's name and its node decide, as far as they are known (not empty).
+// owner returns the container with an address. Tenants may use the same addresses: then the
+// pod's name and its node decide, as far as they are known (not empty).
 func (o *owners) owner(a netip.Addr, pod, node string) (c container, tenant string, ok bool) {
 	found := o.having(a)
 	narrow := func(want string, of func(container) string) {
@@ -135,8 +135,8 @@ func (o *owners) owner(a netip.Addr, pod, node string) (c container, tenant stri
 	return found[0], tenant, ok
 }
 
-// onNode is the tenant whose container a node reaches by an address: the default one, else
-// the first by name; "" when nobody has it.
+// onNode returns the tenant that owns an address on the node: the default one, or else the
+// first by name; "" if nobody has it.
 func (o *owners) onNode(a netip.Addr) string {
 	best := ""
 	for _, c := range o.having(a) {

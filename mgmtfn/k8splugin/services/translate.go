@@ -13,7 +13,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 )
 
-// surroundings is what a translation needs to know besides the Service itself.
+// surroundings is what a translation depends on besides the Service itself.
 type surroundings struct {
 	host   string                // label of this host
 	node   string                // name of this host's Node
@@ -22,13 +22,13 @@ type surroundings struct {
 	owners *owners
 }
 
-// externalSuffix tells the declaration of a Service's external addresses from that of
-// its own, where other rules hold for them.
+// externalSuffix distinguishes the declaration of a Service's external addresses, which
+// have other rules, from that of its own.
 const externalSuffix = "+external"
 
-// translate says what a Service is for the driver: nothing, when it has no address of
-// its own or another proxy is in charge of it; else one declaration, or two when its own
-// addresses lead to pods of the same node only.
+// translate translates a Service for the driver: to nothing if it has no address of its own
+// or another proxy handles it; to two declarations if its own addresses use pods of the
+// same node only; otherwise to one.
 func translate(s *corev1.Service, slices []*discoveryv1.EndpointSlice, env surroundings) []drivers.Service {
 	if !ours(s) {
 		return nil
@@ -56,24 +56,24 @@ func translate(s *corev1.Service, slices []*discoveryv1.EndpointSlice, env surro
 	return out
 }
 
-// ids are those that translate may give a Service's declarations.
+// ids lists all ids that translate may give to a Service's declarations.
 func ids(key string) []string { return []string{key, key + externalSuffix} }
 
-// ours reports whether a Service is one to be load-balanced here.
+// ours reports whether a Service is load-balanced here.
 func ours(s *corev1.Service) bool {
 	return s.Spec.Type != corev1.ServiceTypeExternalName && s.Spec.ClusterIP != "" && s.Spec.ClusterIP != corev1.ClusterIPNone && !others(s.Labels)
 }
 
-// others reports whether a Service or a slice says that it is not for proxies, or for
-// another one.
+// others reports whether the labels of a Service or a slice exclude it from proxies, or
+// from this one.
 func others(labels map[string]string) bool {
 	_, otherProxy := labels["service.kubernetes.io/service-proxy-name"]
 	_, headless := labels[corev1.IsHeadlessService]
 	return otherProxy || headless
 }
 
-// vips are the addresses of a Service: those the cluster gave it, and those from
-// outside. An address of a node is none of them: the node answers there itself.
+// vips returns the addresses of a Service: those assigned by the cluster, and external
+// ones. It omits addresses of nodes, for which the node itself answers.
 func vips(s *corev1.Service, env surroundings) (own, external []netip.Addr) {
 	all := s.Spec.ClusterIPs
 	if len(all) == 0 {
@@ -96,7 +96,7 @@ func vips(s *corev1.Service, env surroundings) (own, external []netip.Addr) {
 		external = add(external, text)
 	}
 	if len(s.Spec.LoadBalancerSourceRanges) > 0 {
-		return own, external // whom it lets in, only the node's own proxy knows
+		return own, external // only the node's own proxy knows the allowed sources
 	}
 	for _, a := range ingress(s) {
 		external = add(external, a.String())
@@ -104,7 +104,7 @@ func vips(s *corev1.Service, env surroundings) (own, external []netip.Addr) {
 	return own, external
 }
 
-// ingress are the addresses of load balancers that nodes are to answer for.
+// ingress returns the addresses of load balancers for which nodes answer.
 func ingress(s *corev1.Service) (out []netip.Addr) {
 	for _, in := range s.Status.LoadBalancer.Ingress {
 		if a, err := netip.ParseAddr(in.IP); err == nil && (in.IPMode == nil || *in.IPMode == corev1.LoadBalancerIPModeVIP) {
@@ -164,11 +164,11 @@ type candidate struct {
 	ready, leaving bool // leaving: terminating, but still serving
 	hints          *discoveryv1.EndpointHints
 	farther        bool   // another one is nearer
-	who            string // has this address, and perhaps another one
+	who            string // has this address, and possibly another one
 }
 
-// candidates lists what slices have for a port of a Service: slices say themselves
-// which number the port has at their addresses.
+// candidates lists the addresses in slices for a port of a Service. Each slice has its own
+// number for the port.
 func candidates(port string, proto uint8, all []*discoveryv1.EndpointSlice, env surroundings) []candidate {
 	var out []candidate
 	for _, slice := range all {
@@ -225,8 +225,8 @@ func asCandidate(ep discoveryv1.Endpoint, port uint16, env surroundings) (c cand
 	return c, true // else somewhere outside
 }
 
-// prefer marks the endpoints that hints advise against, if every endpoint that is ready has a hint
-// and one of them advises this node. Nodes are nearer than zones.
+// prefer marks the endpoints that hints advise against, if every ready endpoint has a hint
+// and one of them advises this node. Nodes take precedence over zones.
 func prefer(all []candidate, env surroundings) {
 	toNode := func(h *discoveryv1.EndpointHints) (has, here bool) {
 		return len(h.ForNodes) > 0, slices.ContainsFunc(h.ForNodes, func(n discoveryv1.ForNode) bool { return n.Name == env.node })
@@ -259,10 +259,10 @@ func prefer(all []candidate, env surroundings) {
 	}
 }
 
-// choose says who takes connections: what is ready and near, or, where nothing is ready,
-// what still serves while it terminates. Others keep the connections they have. Only
-// datagrams leave at once what is neither ready nor about to end: a client
-// of UDP would never learn that nobody listens.
+// choose returns who gets connections: what is ready and near, or, if nothing is ready,
+// what still serves while it terminates. Others keep their existing connections, except for
+// datagrams to endpoints that are neither ready nor terminating: a client of UDP would
+// never notice that nobody listens.
 func choose(all []candidate, proto uint8) []drivers.ServiceProvider {
 	ready := map[string]bool{} // by tenant
 	anywhere := false

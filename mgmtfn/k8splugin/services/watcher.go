@@ -20,7 +20,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 )
 
-// Config says what a Watcher works with.
+// Config configures a Watcher.
 type Config struct {
 	HostLabel string // of endpoints of this host
 	NodeName  string // of this host's Node
@@ -46,7 +46,7 @@ type Watcher struct {
 		keys  map[string]struct{} // <namespace>/<name>
 		addrs map[netip.Addr]struct{}
 	}
-	declared map[string]struct{} // ids; Run's alone
+	declared map[string]struct{} // ids; used by Run only
 }
 
 const (
@@ -84,7 +84,7 @@ func New(cfg Config) (*Watcher, error) {
 	return w, nil
 }
 
-// listen has every object that comes, changes or goes marked.
+// listen has every object that is added, changed or removed marked.
 func (w *Watcher) listen(informer cache.SharedIndexInformer, mark func(runtime.Object)) error {
 	if err := informer.SetTransform(slim); err != nil {
 		return fmt.Errorf("informer: %w", err)
@@ -117,7 +117,7 @@ func (w *Watcher) listen(informer cache.SharedIndexInformer, mark func(runtime.O
 					return
 				}
 			}
-			note(before, now) // a slice may have been another Service's
+			note(before, now) // a slice may have belonged to another Service
 		},
 	})
 	if err != nil {
@@ -126,7 +126,7 @@ func (w *Watcher) listen(informer cache.SharedIndexInformer, mark func(runtime.O
 	return nil
 }
 
-// slim drops what nobody looks at, which is the greater part of an object.
+// slim drops unused fields, which are the greater part of an object.
 func slim(o any) (any, error) {
 	switch o := o.(type) {
 	case *corev1.Node:
@@ -170,7 +170,7 @@ func addressesOf(s *discoveryv1.EndpointSlice) []string {
 // zoneOf is the failure zone of a Node.
 func zoneOf(n *corev1.Node) string { return n.Labels[corev1.LabelTopologyZone] }
 
-// Apply takes a batch of the state prefix over; batches come in their order.
+// Apply applies a batch of the state prefix; batches must come in order.
 func (w *Watcher) Apply(batch objdb.Batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,9 +193,9 @@ func (w *Watcher) wake() {
 	}
 }
 
-// Run works until ctx ends. What is declared stays. The API server may be unreachable, at the
-// start as well: the services of before then stay as they are. So they do until Apply has
-// told whose the pods' addresses are.
+// Run runs until ctx ends. Declarations stay. The API server may be unreachable, also at
+// the start: then earlier services stay unchanged. They also stay until Apply has delivered
+// the owners of the pods' addresses.
 func (w *Watcher) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	informers := []cache.SharedIndexInformer{w.services, w.slices, w.nodes}
@@ -231,7 +231,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// declareAll declares every Service there is, and takes back others.
+// declareAll declares every existing Service, and deletes others.
 func (w *Watcher) declareAll() {
 	keys := map[string]struct{}{}
 	for _, key := range w.services.GetStore().ListKeys() {
@@ -243,7 +243,7 @@ func (w *Watcher) declareAll() {
 	w.declare(keys)
 }
 
-// declareStale declares what a change may concern.
+// declareStale declares what a change may affect.
 func (w *Watcher) declareStale() {
 	w.mu.Lock()
 	all, keys, addrs := w.stale.all, w.stale.keys, w.stale.addrs
@@ -298,7 +298,7 @@ func (w *Watcher) declareNode(key string, env surroundings) {
 		return
 	}
 	if s, all := w.find(key); s != nil {
-		w.mu.Lock() // env has the owners in it
+		w.mu.Lock() // env contains the owners
 		wanted, ok := onNode(s, all, env)
 		w.mu.Unlock()
 		if ok {
@@ -314,12 +314,12 @@ func (w *Watcher) translate(key string, env surroundings) []drivers.Service {
 	if s == nil {
 		return nil
 	}
-	w.mu.Lock() // env has the owners in it
+	w.mu.Lock() // env contains the owners
 	defer w.mu.Unlock()
 	return translate(s, all, env)
 }
 
-// find returns a Service and its slices; nil when there is none.
+// find returns a Service and its slices; nil if it does not exist.
 func (w *Watcher) find(key string) (*corev1.Service, []*discoveryv1.EndpointSlice) {
 	o, exists, err := w.services.GetStore().GetByKey(key)
 	s, ok := o.(*corev1.Service)
