@@ -31,7 +31,7 @@ func TestImage(t *testing.T) {
 			t.Errorf("%s --version says %s", program, out)
 		}
 	}
-	out, err := c.try("host1", "run", "--rm", "--net", "host", "contiv/netplugin")
+	out, err := c.try("host1", "run", "--rm", "--net", "host", image.Name)
 	if err == nil || !strings.Contains(err.Error(), "exit status 22") {
 		t.Errorf("without a role: %s, %v", out, err)
 	}
