@@ -56,7 +56,7 @@ func command() *cli.Command {
 	return &cli.Command{
 		Name:     "netmaster",
 		Usage:    "Contiv's controller: networks, tenants, groups and addresses of a cluster",
-		Commands: []*cli.Command{o.storeCommand()},
+		Commands: []*cli.Command{o.authorityCommand(), o.storeCommand()},
 		Flags:    slices.Concat(o.network.Flags(env), o.flags(), o.first.flags(), o.store.Flags(env), o.member.flags(&o.store), o.secure.flags(), o.secure.audit.flags(), o.log.Flags(env)),
 		Action: func(ctx context.Context, _ *cli.Command) error {
 			log, err := o.log.Open("netmaster", os.Stderr)

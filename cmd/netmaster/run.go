@@ -72,6 +72,9 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if err != nil {
 		return err
 	}
+	if o.secure.reviewer, err = o.reviewer(log); err != nil {
+		return err
+	}
 	sec, err := newSecurity(ctx, &o.secure, o.internal, log)
 	if err != nil {
 		return err

@@ -40,8 +40,11 @@ type securityOptions struct {
 	certTTL              time.Duration
 	audit                auditOptions
 
-	secret []byte
-	join   []string
+	account string
+
+	secret   []byte
+	join     []string
+	reviewer ca.TokenReviewer // nil: hosts do not join by ServiceAccount tokens
 }
 
 func (s *securityOptions) flags() []cli.Flag {
@@ -54,6 +57,10 @@ func (s *securityOptions) flags() []cli.Flag {
 		&cli.StringFlag{
 			Name: "join", Category: "security", Destination: &s.joinList, Sources: env.Var("JOIN"),
 			Usage: "comma-separated `list` of URLs (https://ip:port) of other netmasters, from which this one gets the certificate authority at its first start (default: it creates one)",
+		},
+		&cli.StringFlag{
+			Name: "join-account", Category: "security", Value: "kube-system/contiv-netplugin", Destination: &s.account, Sources: env.Var("JOIN_ACCOUNT"),
+			Usage: "`namespace/name` of the ServiceAccount whose pods may join as the node they run on (mode kubernetes)",
 		},
 		&cli.DurationFlag{
 			Name: "tls-cert-ttl", Category: "security", Value: pki.DefaultValid, Destination: &s.certTTL, Sources: env.Var("TLS_CERT_TTL"),
@@ -134,7 +141,7 @@ func newSecurity(ctx context.Context, o *securityOptions, address string, log lo
 	var err error
 	s.ca, err = ca.Open(ctx, ca.Config{
 		Dir: o.Dir, Name: address, IPs: ips, DNSNames: names, CertTTL: o.certTTL, Secret: o.secret, Join: o.join, OwnPKI: own,
-		Mode: string(o.Mode), Plain: s.plain, Log: log.WithField("part", "ca"),
+		Reviewer: o.reviewer, ServiceAccount: o.account, Mode: string(o.Mode), Plain: s.plain, Log: log.WithField("part", "ca"),
 	})
 	if err != nil {
 		return nil, err

@@ -19,10 +19,10 @@ const SecretMin = 32
 
 // TokenReviewer asks Kubernetes whose a ServiceAccount token is.
 type TokenReviewer interface {
-	// Review returns the account, "namespace/name", and the node of the pod that the token is
+	// Review takes tokens for the audience securityapi.Audience. It returns the account, "namespace/name", and the node of the pod that the token is
 	// bound to. The error's kind is Invalid if the token does not count, and Unavailable if
 	// the API server cannot be asked.
-	Review(ctx context.Context, token, audience string) (serviceAccount, node string, err error)
+	Review(ctx context.Context, token string) (serviceAccount, node string, err error)
 }
 
 // Config is what Open needs.

@@ -72,7 +72,7 @@ func (c *CA) joinByAccount(ctx context.Context, req securityapi.JoinRequest, wan
 	if c.cfg.Reviewer == nil {
 		return nil, refuse(unauthorized, "this netmaster does not run in Kubernetes: expected a join token; make one with: netctl host token create")
 	}
-	account, node, err := c.cfg.Reviewer.Review(ctx, req.ServiceAccount, securityapi.Audience)
+	account, node, err := c.cfg.Reviewer.Review(ctx, req.ServiceAccount)
 	if errs.Is(err, errs.Invalid) {
 		return nil, refuse(unauthorized, "the ServiceAccount token does not count: %s", err)
 	}

@@ -51,7 +51,7 @@ func TestJoinBySocket(t *testing.T) {
 // reviews are the ServiceAccount tokens that Kubernetes knows: account and node.
 type reviews map[string][2]string
 
-func (r reviews) Review(_ context.Context, token, _ string) (account, node string, err error) {
+func (r reviews) Review(_ context.Context, token string) (account, node string, err error) {
 	known, ok := r[token]
 	if !ok {
 		return "", "", errs.New(errs.Invalid, "unknown token")

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/contiv/netplugin/utils/errs"
 )
@@ -113,6 +114,9 @@ func WriteFile(path string, text []byte) (err error) {
 	}
 	_, err = f.Write(text)
 	if err == nil {
+		err = giveToOwner(f, dir)
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	err = errors.Join(err, f.Close())
@@ -123,6 +127,20 @@ func WriteFile(path string, text []byte) (err error) {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return syncDir(dir)
+}
+
+// giveToOwner gives a file that root has made to the owner of its folder: a daemon that does
+// not run as root must be able to read it.
+func giveToOwner(f *os.File, dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 || owner.Uid == 0 {
+		return nil
+	}
+	return f.Chown(int(owner.Uid), int(owner.Gid))
 }
 
 // syncDir makes a rename last.

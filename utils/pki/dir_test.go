@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -89,5 +90,25 @@ func TestWriteFails(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("%d entries, expected 1: a temporary file is left", len(entries))
+	}
+}
+
+// TestWriteForOwner: what root writes into the folder of a daemon that does not run as root,
+// that daemon can read.
+func TestWriteForOwner(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chown(dir, 4242, 4343); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "f")
+	if err := pki.WriteFile(path, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := info.Sys().(*syscall.Stat_t); owner.Uid != 4242 || owner.Gid != 4343 {
+		t.Errorf("owner %d:%d, expected 4242:4343", owner.Uid, owner.Gid)
 	}
 }
