@@ -150,8 +150,12 @@ func newSecurity(ctx context.Context, o *securityOptions, address string, log lo
 	if err := s.openAudit(); err != nil {
 		return nil, err
 	}
+	var reviewer auth.Reviewer
+	if r, ok := o.reviewer.(accounts); ok {
+		reviewer = r.kubernetes
+	}
 	s.auth, err = auth.New(auth.Config{
-		Store: s.openStore, Keys: s.keys, Bootstrap: true, Announce: s.announce, Sealer: s.sealer("auth"), Audit: s.noteLogin, Forget: s.forget,
+		Store: s.openStore, Keys: s.keys, Reviewer: reviewer, Bootstrap: true, Announce: s.announce, Sealer: s.sealer("auth"), Audit: s.noteLogin, Forget: s.forget,
 		Log: log.WithField("part", "auth"), Version: version.Get().Version,
 	})
 	return s, err

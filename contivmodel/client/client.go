@@ -24,6 +24,7 @@ import (
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/httproutes"
 	"github.com/contiv/netplugin/utils/retry"
 )
 
@@ -263,11 +264,23 @@ func (c *Client) call(ctx context.Context, method, path string, body, v any) err
 	return readAnswer(resp, v)
 }
 
+// refusal is what netmaster says to a client that may not do what it asks for.
+func refusal(status int, text []byte) string {
+	why := strings.TrimSpace(string(text))
+	if status == http.StatusForbidden {
+		return "Access denied! " + why
+	}
+	return why
+}
+
 func readAnswer(resp *http.Response, v any) error {
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return errs.Wrap(errs.Unavailable, fmt.Errorf("read the answer: %w", err))
+	}
+	if resp.Header.Get(httproutes.RefusedHeader) != "" {
+		return &Error{Status: resp.StatusCode, Text: refusal(resp.StatusCode, text)}
 	}
 	switch resp.StatusCode {
 	case http.StatusOK:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/httproutes"
 )
 
 // maxBody bounds a body that the gate reads, in bytes: as the API does.
@@ -20,7 +21,7 @@ func Gate(rules *Rules, next http.Handler) http.Handler {
 		id := identity.From(r.Context())
 		req := Request{Method: r.Method, Path: r.URL.EscapedPath(), Body: func() ([]byte, error) { return keepBody(w, r) }}
 		if err := rules.Decide(id, req); err != nil {
-			http.Error(w, err.Error(), Status(err))
+			httproutes.Refuse(w, Status(err), err.Error())
 			return
 		}
 		if r.Method == http.MethodPost && r.URL.Path == PathCanI {

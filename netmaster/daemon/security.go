@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/contiv/netplugin/state/identity"
+	"github.com/contiv/netplugin/utils/httproutes"
 	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/tlsport"
 )
@@ -110,7 +111,7 @@ func (d *Daemon) identify(next http.Handler) http.Handler {
 			if errors.Is(err, errNotRoot) {
 				status = http.StatusForbidden
 			}
-			http.Error(w, err.Error(), status)
+			httproutes.Refuse(w, status, err.Error())
 			return
 		}
 		r.Header.Del(identity.Header)

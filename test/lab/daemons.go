@@ -215,9 +215,9 @@ func (h *Host) probe(ctx context.Context, daemon string) error {
 	case relay:
 		return h.dial(ctx, "/run/docker/plugins/netplugin.sock")
 	case netmaster:
-		return askWith(ctx, h.prober(), h.url(9999, "/readyz"))
+		return h.askReady(ctx, 9999)
 	case netplugin:
-		if err := askWith(ctx, h.prober(), h.url(9090, "/readyz")); err != nil || !h.lab.cfg.Mesos {
+		if err := h.askReady(ctx, 9090); err != nil || !h.lab.cfg.Mesos {
 			return err
 		}
 		return h.dial(ctx, "/run/contiv/contiv-mesos.sock")

@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/contiv/netplugin/utils/tlsport"
@@ -115,18 +117,23 @@ func (h *Host) writeSecret(path, text string) error {
 	return os.WriteFile(path, []byte(text+"\n"), 0o600)
 }
 
-// url is where a daemon of the host serves HTTP.
-func (h *Host) url(port int, path string) string {
-	scheme := "http"
-	if h.lab.cfg.TLS == tlsport.Require {
-		scheme = "https"
-	}
-	return fmt.Sprintf("%s://127.0.0.1:%d%s", scheme, port, path)
-}
-
-// prober is HTTP that does not look at certificates: what it asks is open to all.
-func (h *Host) prober() *http.Client {
-	return &http.Client{Transport: &http.Transport{
+// askReady asks a daemon of ours whether it is ready, with TLS and without: a test may have
+// started it in another mode than the lab's. It does not look at the certificate.
+func (h *Host) askReady(ctx context.Context, port int) error {
+	client := &http.Client{Transport: &http.Transport{
 		DialContext: h.Dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
+	schemes := []string{"http", "https"}
+	if h.lab.cfg.TLS == tlsport.Require {
+		slices.Reverse(schemes)
+	}
+	var failed []error
+	for _, scheme := range schemes {
+		err := askWith(ctx, client, fmt.Sprintf("%s://127.0.0.1:%d/readyz", scheme, port))
+		if err == nil {
+			return nil
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
 }

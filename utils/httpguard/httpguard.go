@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/contiv/netplugin/utils/httproutes"
 )
 
 // Config says by which names the daemon may be called.
@@ -30,11 +32,11 @@ func Guard(cfg Config, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !cfg.knows(r.Host):
-			http.Error(w, fmt.Sprintf("host %.80q is not a name of this daemon: use an address, or add the name with --allowed-hosts", r.Host), http.StatusForbidden)
+			httproutes.Refuse(w, http.StatusForbidden, fmt.Sprintf("host %.80q is not a name of this daemon: use an address, or add the name with --allowed-hosts", r.Host))
 		case !sameSite(r):
-			http.Error(w, fmt.Sprintf("origin %.80q is another site: pages of other sites may not use this API", r.Header.Get("Origin")), http.StatusForbidden)
+			httproutes.Refuse(w, http.StatusForbidden, fmt.Sprintf("origin %.80q is another site: pages of other sites may not use this API", r.Header.Get("Origin")))
 		case hasBody(r) && !isJSON(r):
-			http.Error(w, fmt.Sprintf("content type %.80q: expected application/json", r.Header.Get("Content-Type")), http.StatusUnsupportedMediaType)
+			httproutes.Refuse(w, http.StatusUnsupportedMediaType, fmt.Sprintf("content type %.80q: expected application/json", r.Header.Get("Content-Type")))
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/contiv/netplugin/utils/httproutes"
 	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/retry"
 )
@@ -174,7 +175,7 @@ func (t *Listener) give(c *conn, ready net.Conn) {
 var errPlain = errors.New("the client does not speak TLS")
 
 // plainAnswer is what a plain HTTP client gets where only TLS is served.
-const plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" +
+const plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n" + httproutes.RefusedHeader + ": true\r\nConnection: close\r\n\r\n" +
 	"this port serves TLS only: use https:// (--tls require is set)\n"
 
 const recordHandshake = 22 // the first byte of a TLS connection, RFC 8446 §5.1
