@@ -126,15 +126,17 @@ func (c cluster) netctlOn(host string, args ...string) string {
 // into /etc/contiv/ca.pem.
 func (c cluster) logIn(host string) {
 	c.t.Helper()
-	master, err := c.Host("host1")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	password, err := os.ReadFile(filepath.Join(master.File(lab.MasterTLSDir), "initial-admin-password"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	roots, err := os.ReadFile(filepath.Join(master.File(lab.MasterTLSDir), "roots.pem"))
+	var password []byte
+	c.eventually("one netmaster has made the first password", func() (err error) {
+		for _, m := range c.Masters() {
+			password, err = os.ReadFile(filepath.Join(m.File(lab.MasterTLSDir), "initial-admin-password"))
+			if err == nil {
+				return nil
+			}
+		}
+		return err
+	})
+	roots, err := os.ReadFile(filepath.Join(c.Masters()[0].File(lab.MasterTLSDir), "roots.pem"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
