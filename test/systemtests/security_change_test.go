@@ -144,3 +144,55 @@ func (c cluster) logIn(host string) {
 	url := "https://" + lab.ControlIP(1).String() + ":9999"
 	c.run(host, "mkdir -p /var/lib/contiv/home; env "+home+" netctl --netmaster "+url+" --ca /etc/contiv/ca.pem login --user admin --password-stdin <<END\n"+string(password)+"END")
 }
+
+// TestSecuredMasters: three netmasters with an embedded store, all closed: the leader is killed
+// and the certificate authority replaced, while containers talk and networks are made.
+func TestSecuredMasters(t *testing.T) {
+	c := up(t, lab.Config{Hosts: 3, Masters: 3, TLS: tlsport.Require})
+	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--wait")
+	c.attach("host1", "a", "net")
+	b := c.attach("host3", "b", "net")
+	c.reaches("a", b.IPv4)
+	noneLost := c.watch("a", b.IPv4)
+	c.logIn("host1")
+	urls := c.masterURLs()
+	l := c.load("host1", "--netmaster", urls, "--ca", "/etc/contiv/ca.pem")
+
+	former := c.asHost("host1").Leaf().Issuer.String()
+	c.netctlOn("host1", "ca", "rotate")
+	for _, h := range c.Hosts() {
+		c.eventually(h.Name+" has a certificate of the new authority", func() error {
+			if now := c.asHost(h.Name).Leaf().Issuer.String(); now == former {
+				return fmt.Errorf("it is of %s", now)
+			}
+			return nil
+		})
+	}
+	c.restart(c.securedLeader("host1"), "netmaster", syscall.SIGKILL)
+	late := c.attach("host2", "late", "net")
+	c.reaches("a", late.IPv4)
+	l.end()
+	noneLost()
+}
+
+// masterURLs are those of all netmasters, separated by commas.
+func (c cluster) masterURLs() string {
+	var urls []string
+	for _, h := range c.Masters() {
+		urls = append(urls, "https://"+h.ControlIP()+":9999")
+	}
+	return strings.Join(urls, ",")
+}
+
+// securedLeader is the host of the netmaster that leads, by what root is told on another one.
+func (c cluster) securedLeader(from string) string {
+	c.t.Helper()
+	out := c.run(from, "curl -s --unix-socket /run/contiv/netmaster.sock http://netmaster/info")
+	for _, h := range c.Masters() {
+		if strings.Contains(out, `"leader-ip":"`+h.ControlIP()+`:9999"`) {
+			return h.Name
+		}
+	}
+	c.t.Fatalf("nobody leads: %s", out)
+	return ""
+}
