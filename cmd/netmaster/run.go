@@ -75,6 +75,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if o.secure.reviewer, err = o.reviewer(log); err != nil {
 		return err
 	}
+	o.secure.members = o.store.Kind == cliconf.StoreEmbedded && o.member.cfg.InitialCluster != ""
 	sec, err := newSecurity(ctx, &o.secure, o.internal, log)
 	if err != nil {
 		return err

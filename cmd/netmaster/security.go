@@ -44,6 +44,7 @@ type securityOptions struct {
 
 	secret   []byte
 	join     []string
+	members  bool             // the store is embedded and has several members
 	reviewer ca.TokenReviewer // nil: hosts do not join by ServiceAccount tokens
 }
 
@@ -141,7 +142,7 @@ func newSecurity(ctx context.Context, o *securityOptions, address string, log lo
 	var err error
 	s.ca, err = ca.Open(ctx, ca.Config{
 		Dir: o.Dir, Name: address, IPs: ips, DNSNames: names, CertTTL: o.certTTL, Secret: o.secret, Join: o.join, OwnPKI: own,
-		Reviewer: o.reviewer, ServiceAccount: o.account, Mode: string(o.Mode), Plain: s.plain, Log: log.WithField("part", "ca"),
+		Reviewer: o.reviewer, ServiceAccount: o.account, Mode: string(o.Mode), Plain: s.plain, FinishByHand: o.members, Log: log.WithField("part", "ca"),
 	})
 	if err != nil {
 		return nil, err

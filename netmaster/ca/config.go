@@ -55,7 +55,11 @@ type Config struct {
 	// Settle is how long a rotation lasts at least after the last host has its new
 	// certificate, so that nobody is left out whose answer was lost; 0 means 5 minutes.
 	Settle time.Duration
-	Log    logrus.FieldLogger
+	// FinishByHand leaves it to an administrator to end a rotation. Members of an embedded
+	// store read the authorities for outgoing connections when they start only, so each of
+	// them has to start again before the former one is dropped.
+	FinishByHand bool
+	Log          logrus.FieldLogger
 }
 
 func (cfg *Config) complete() error {

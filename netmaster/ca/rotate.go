@@ -169,12 +169,17 @@ func (c *CA) describe(hosts []securityapi.Host) securityapi.Authority {
 	}
 	if a.Rotating {
 		a.Waiting, _ = waiting(hosts, b)
+		a.ByHand = c.cfg.FinishByHand
 	}
 	return a
 }
 
-// finishRotations ends a rotation when everybody has a new certificate, until ctx ends.
+// finishRotations ends a rotation when everybody has a new certificate, until ctx ends,
+// unless that is left to an administrator.
 func (c *CA) finishRotations(ctx context.Context) {
+	if c.cfg.FinishByHand {
+		return
+	}
 	for retry.Pause(ctx, max(c.cfg.Settle/5, 100*time.Millisecond)) {
 		b := c.current()
 		if b.Former == "" {

@@ -231,3 +231,22 @@ func TestDamaged(t *testing.T) {
 		}
 	}
 }
+
+// TestRotationByHand: where members of a store have to start again first, no rotation ends by
+// itself.
+func TestRotationByHand(t *testing.T) {
+	settle := 20 * time.Millisecond
+	held, free := start(t, ca.Config{Settle: settle, FinishByHand: true}), start(t, ca.Config{Settle: settle})
+	for _, m := range []*catest.Master{held, free} {
+		m.Root(http.MethodPost, securityapi.PathRotate, struct{}{}, nil)
+	}
+	eventually.True(t, "the other rotation has ended", func() bool { return !show(t, free).Rotating })
+	eventually.True(t, "nobody is waited for", func() bool { return len(show(t, held).Waiting) == 0 })
+	if a := show(t, held); !a.Rotating || !a.ByHand {
+		t.Errorf("%+v", a)
+	}
+	held.Root(http.MethodPost, securityapi.PathRotate, securityapi.RotateRequest{Finish: true}, nil)
+	if a := show(t, held); a.Rotating {
+		t.Errorf("after it was finished by hand: %+v", a)
+	}
+}

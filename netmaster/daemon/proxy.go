@@ -142,6 +142,15 @@ func keepBody(r *http.Request) error {
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		r.ContentLength, r.TransferEncoding = int64(len(body)), nil
 	}
+	return rewind(r)
+}
+
+// rewind has a body that was kept read from its beginning: a leader that was lost may have
+// taken it.
+func rewind(r *http.Request) error {
+	if r.GetBody == nil {
+		return nil
+	}
 	var err error
 	r.Body, err = r.GetBody()
 	return err

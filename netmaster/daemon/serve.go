@@ -106,6 +106,10 @@ func (d *Daemon) serveAPI(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case v.controller != nil && d.gate.enter():
 			defer d.gate.leave()
+			if err := rewind(r); err != nil {
+				http.Error(w, "cannot read the request body: "+err.Error(), http.StatusBadRequest)
+				return
+			}
 			v.controller.ServeHTTP(w, r)
 			return
 		case passedOn && (!v.leading || v.stopping):

@@ -119,6 +119,7 @@ type Authority struct {
 	Rotating bool      `json:"rotating"`           // former ones still count
 	Former   []string  `json:"former,omitempty"`   // their hashes
 	Waiting  []string  `json:"waiting,omitempty"`  // who has no certificate of this one yet
+	ByHand   bool      `json:"byHand,omitempty"`   // the rotation ends by RotateRequest.Finish only
 	Problem  string    `json:"problem,omitempty"`  // this netmaster's, in one line
 	RootsPEM string    `json:"rootsPEM,omitempty"` // the certificates
 }

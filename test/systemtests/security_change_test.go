@@ -168,7 +168,17 @@ func TestSecuredMasters(t *testing.T) {
 			return nil
 		})
 	}
+	if out := c.netctlOn("host1", "ca", "show"); !strings.Contains(out, "netctl ca rotate --finish") {
+		t.Errorf("nobody says how the rotation ends:\n%s", out)
+	}
 	c.restart(c.securedLeader("host1"), "netmaster", syscall.SIGKILL)
+	for _, h := range c.Hosts() {
+		c.restart(h.Name, "netmaster", syscall.SIGTERM)
+	}
+	c.netctlOn("host1", "ca", "rotate", "--finish")
+	for _, h := range c.Hosts() {
+		c.restart(h.Name, "netmaster", syscall.SIGTERM)
+	}
 	late := c.attach("host2", "late", "net")
 	c.reaches("a", late.IPv4)
 	l.end()

@@ -68,6 +68,9 @@ func describeAuthority(a securityapi.Authority) string {
 			waiting = strings.Join(a.Waiting, ", ")
 		}
 		line("Waiting", waiting)
+		if a.ByHand && len(a.Waiting) == 0 {
+			line("Next", "restart the netmasters one after the other, then run: netctl ca rotate --finish")
+		}
 	}
 	if a.Problem != "" {
 		line("Problem", a.Problem)
