@@ -40,6 +40,8 @@ type Authenticator interface {
 	// http.Handler answers the request; one that has a method Status() int is answered with
 	// that status, others with 400.
 	Authenticate(r *http.Request) (id identity.Identity, found bool, err error)
+	// Changed returns a channel that is closed when the next answer may be another one.
+	Changed() <-chan struct{}
 }
 
 // listen puts a listener behind the security of the daemon.

@@ -23,6 +23,7 @@ import (
 	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/signal"
 	"github.com/contiv/netplugin/utils/tlsport"
 	"github.com/contiv/netplugin/utils/version"
 )
@@ -41,12 +42,20 @@ func (c teller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (c teller) Wait() {}
 
-// tokens knows one token.
-type tokens struct{}
+// tokens knows one token, until it is withdrawn.
+type tokens struct {
+	withdrawn atomic.Bool
+	changed   signal.Signal
+}
+
+func (k *tokens) Changed() <-chan struct{} { return k.changed.Next() }
 
 var jane = identity.Identity{Kind: identity.User, Name: "jane", How: "password", Grants: []identity.Grant{{Role: identity.Ops, Tenant: "blue"}}}
 
-func (tokens) Authenticate(r *http.Request) (identity.Identity, bool, error) {
+func (k *tokens) Authenticate(r *http.Request) (identity.Identity, bool, error) {
+	if k.withdrawn.Load() {
+		return identity.Identity{}, true, errors.New("the token is not good any more")
+	}
 	switch r.Header.Get("X-Auth-Token") {
 	case "":
 		return identity.Identity{}, false, nil
@@ -60,6 +69,7 @@ func (tokens) Authenticate(r *http.Request) (identity.Identity, bool, error) {
 type secured struct {
 	addr, rpc, socket string
 	creds             *pki.Credentials
+	tokens            *tokens
 	stop              context.CancelFunc
 }
 
@@ -98,7 +108,7 @@ func startSecured(t *testing.T, ca *pki.Authority, mode tlsport.Mode, store objd
 		}
 		return l
 	}
-	s := &secured{socket: filepath.Join(t.TempDir(), "socket")}
+	s := &secured{tokens: &tokens{}, socket: filepath.Join(t.TempDir(), "socket")}
 	api, rpc := listen("tcp", "127.0.0.1:0"), listen("tcp", "127.0.0.1:0")
 	s.addr, s.rpc = api.Addr().String(), rpc.Addr().String()
 	s.creds = issue(t, ca, s.addr, pki.UnitMaster)
@@ -110,7 +120,7 @@ func startSecured(t *testing.T, ca *pki.Authority, mode tlsport.Mode, store objd
 			return teller{s.addr}, nil
 		},
 		Lease: time.Minute, Log: log, Version: version.Info{},
-		Security: daemon.Security{Mode: mode, Credentials: s.creds, Tokens: tokens{}, Socket: listen("unix", s.socket)},
+		Security: daemon.Security{Mode: mode, Credentials: s.creds, Tokens: s.tokens, Socket: listen("unix", s.socket)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -301,4 +311,39 @@ func TestReportsNeedACertificate(t *testing.T) {
 	if status, text := get(t, &http.Client{Transport: tr}, "https://"+m.rpc+clusterapi.PathReport); status != http.StatusNotFound {
 		t.Errorf("a host: %d %q", status, text)
 	}
+}
+
+// TestWatchEndsWithTheToken: who is logged out sees nothing more, on a stream that is open.
+func TestWatchEndsWithTheToken(t *testing.T) {
+	ca := newCA(t)
+	m := startSecured(t, ca, tlsport.Require, memory.New())
+	anonymous := pki.NewCredentials()
+	if err := anonymous.SetRoots(pki.EncodeCertificates(ca.Cert)); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "it leads", func() bool {
+		status, _ := m.ask(t, anonymous, "/api/v1/x/")
+		return status == http.StatusOK
+	})
+	tr := &http.Transport{TLSClientConfig: pki.ClientConfig(anonymous, pki.UnitMaster), DisableKeepAlives: true}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+m.addr+"/api/v1/watch", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Auth-Token", "of jane")
+	resp, err := (&http.Client{Transport: tr}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status)
+	}
+	m.tokens.changed.Broadcast() // something has changed, but not for this one
+	if _, err := resp.Body.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	m.tokens.withdrawn.Store(true)
+	m.tokens.changed.Broadcast()
+	_, _ = io.Copy(io.Discard, resp.Body) // how it ends says nothing
 }

@@ -29,7 +29,7 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", d.serveReady)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))
 	own := dispatch{own: httproutes.OrNotFound(mux), api: http.HandlerFunc(d.serveAPI)}
-	var all http.Handler = streams{events: d.events, alive: http.HandlerFunc(d.serveAlive), rest: d.metrics.count(d.local(own))}
+	var all http.Handler = streams{events: d.whileTheSame(d.events), alive: http.HandlerFunc(d.serveAlive), rest: d.metrics.count(d.local(own))}
 	if gate := d.cfg.Security.Gate; gate != nil {
 		all = gate(all)
 	}
