@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -180,5 +181,27 @@ func TestLogFormats(t *testing.T) {
 	}
 	if got := json.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"msg":"gone"`) {
 		t.Errorf("JSON log: %q", got)
+	}
+}
+
+// TestSecretsLeaveTheEnvironment: what the daemon runs does not learn the credentials of the
+// store.
+func TestSecretsLeaveTheEnvironment(t *testing.T) {
+	const prefix = cliconf.Env("CONTIV_TEST_")
+	for _, name := range []string{"ETCD_USER", "CONSUL_TOKEN"} {
+		t.Setenv(string(prefix)+name, "name:secret")
+	}
+	var s cliconf.Store
+	cmd := &cli.Command{Name: "x", Flags: s.Flags(prefix), Action: func(context.Context, *cli.Command) error { return s.Validate() }}
+	if status := cliconf.Run(t.Context(), cmd, []string{"x"}); status != cliconf.ExitOK {
+		t.Fatalf("status %d", status)
+	}
+	if s.User != "name" || s.Password != "secret" || s.Token != "name:secret" {
+		t.Errorf("%+v", s)
+	}
+	for _, v := range os.Environ() {
+		if strings.HasPrefix(v, string(prefix)) {
+			t.Errorf("%s is left", strings.Split(v, "=")[0])
+		}
 	}
 }

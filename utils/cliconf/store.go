@@ -3,6 +3,7 @@ package cliconf
 import (
 	"cmp"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 
@@ -38,6 +39,8 @@ type Store struct {
 	Endpoints []string
 	TLS
 	Password string
+
+	secrets []string // environment variables
 }
 
 // TLS names the files a daemon secures its connection to the store with, all PEM. Empty
@@ -72,6 +75,7 @@ func (t *TLS) validate(store string) error {
 
 // Flags returns the options; parsing fills s.
 func (s *Store) Flags(env Env) []cli.Flag {
+	s.secrets = []string{string(env) + "ETCD_USER", string(env) + "CONSUL_TOKEN"}
 	return slices.Concat([]cli.Flag{
 		&cli.StringFlag{
 			Name: "etcd-endpoints", Aliases: []string{"etcd"}, Category: "store", Destination: &s.Etcd,
@@ -92,8 +96,14 @@ func (s *Store) Flags(env Env) []cli.Flag {
 	}, s.EtcdTLS.flags(env, StoreEtcd), s.ConsulTLS.flags(env, StoreConsul))
 }
 
-// Validate checks the options and returns a UsageError for the first that is wrong.
+// Validate checks the options and returns a UsageError for the first that is wrong. It takes
+// secrets out of the environment, so that no program that the daemon runs inherits them.
 func (s *Store) Validate() error {
+	for _, name := range s.secrets {
+		if err := os.Unsetenv(name); err != nil {
+			return err
+		}
+	}
 	if s.Etcd != "" && s.Consul != "" {
 		return Usagef("ambiguous cluster store db endpoints: both --etcd-endpoints and --consul-endpoints are set")
 	}
