@@ -47,7 +47,7 @@ func (h *Host) netmasterArgs() []string {
 		"netmaster", "--mode", c.Mode, "--netmode", c.NetMode, "--fwdmode", c.FwdMode,
 		"--internal-address", h.ControlIP() + ":9999", "--log-level", c.LogLevel,
 	}
-	args = append(args, h.masterTLS()...)
+	args = append(append(args, h.masterTLS()...), c.MasterFlags...)
 	if c.SharedDocker {
 		args = append(args, "--docknet-scope", "global")
 	}

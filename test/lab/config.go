@@ -52,8 +52,9 @@ type Config struct {
 	// Takeover gives the interface of the control network to the VLANs, as on hosts that
 	// have one interface only; with netmode vlan.
 	Takeover bool `json:"takeover,omitempty"`
-	// AgentFlags are more flags of netplugin.
-	AgentFlags []string `json:"agentFlags,omitempty"`
+	// MasterFlags are more flags of netmaster, AgentFlags of netplugin.
+	MasterFlags []string `json:"masterFlags,omitempty"`
+	AgentFlags  []string `json:"agentFlags,omitempty"`
 	// Mesos has netplugin serve Mesos besides what its mode does.
 	Mesos bool `json:"mesos,omitempty"`
 	// Bare brings up hosts with Open vSwitch only; with Kubernetes also a cluster that has

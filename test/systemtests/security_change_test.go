@@ -2,6 +2,7 @@ package systemtests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 // home is where netctl of a host keeps its login in these tests: not in the machine's own.
 const home = "HOME=/var/lib/contiv/home"
 
-// load has netctl list and create networks, over and over, from one host. Its arguments can be
+// load has netctl create, list and delete networks, over and over, from one host. Its arguments can be
 // exchanged; end holds that nothing has failed.
 type load struct {
 	c    cluster
@@ -35,9 +36,8 @@ func (c cluster) load(host string, args ...string) *load {
 	l.args.Store(&args)
 	l.wg.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
-			for _, command := range [][]string{
-				{"net", "create", fmt.Sprintf("load%d", i), fmt.Sprintf("--subnet=60.%d.%d.0/24", i>>8, i&255)}, {"net", "ls", "-q"},
-			} {
+			name := fmt.Sprintf("load%d", i)
+			for _, command := range [][]string{{"net", "create", name, "--subnet=60.1.1.0/24"}, {"net", "ls", "-q"}, {"net", "rm", name}} {
 				// Not ctx: a command that is cut off would look like one that fails.
 				line := append(append([]string{"env", home, "netctl"}, *l.args.Load()...), command...)
 				if out, err := c.Output(context.WithoutCancel(ctx), host, line...); err != nil {
@@ -205,4 +205,41 @@ func (c cluster) securedLeader(from string) string {
 	}
 	c.t.Fatalf("nobody leads: %s", out)
 	return ""
+}
+
+// TestShortCertificates: certificates that live for seconds are renewed in time, by netmaster
+// and agents, and neither traffic nor requests notice. With CONTIV_LONG they live for two
+// minutes, for twenty.
+func TestShortCertificates(t *testing.T) {
+	ttl, rounds := "20s", 1
+	if os.Getenv("CONTIV_LONG") != "" {
+		ttl, rounds = "2m", 8
+	}
+	const renewals = 4 // in a round; each after a third of the time
+	c := up(t, lab.Config{Hosts: 2, TLS: tlsport.Require, MasterFlags: []string{"--tls-cert-ttl", ttl}})
+	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--wait")
+	c.attach("host1", "a", "net")
+	b := c.attach("host2", "b", "net")
+	c.reaches("a", b.IPv4)
+	c.logIn("host2")
+	l := c.load("host2", "--netmaster", "https://"+lab.ControlIP(1).String()+":9999", "--ca", "/etc/contiv/ca.pem")
+	for range rounds {
+		noneLost := c.watch("a", b.IPv4)
+		for i := range renewals {
+			before := c.asHost("host2").Leaf().SerialNumber
+			c.eventually(fmt.Sprintf("renewal %d", i+1), func() error {
+				if c.asHost("host2").Leaf().SerialNumber.Cmp(before) == 0 {
+					return errors.New("it has the same certificate")
+				}
+				return nil
+			})
+		}
+		noneLost()
+	}
+	late := c.attach("host2", "late", "net")
+	c.reaches("a", late.IPv4)
+	l.end()
+	if out := c.netctlOn("host1", "host", "ls"); strings.Contains(out, "expired") {
+		t.Errorf("certificates have expired:\n%s", out)
+	}
 }
