@@ -174,7 +174,7 @@ func (m *master) do(t *testing.T, method, path, body string) (int, string) {
 }
 
 type testWriter struct {
-	t    *testing.T
+	t    testing.TB
 	name string
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -70,10 +71,10 @@ type secured struct {
 	addr, rpc, socket string
 	creds             *pki.Credentials
 	tokens            *tokens
-	stop              context.CancelFunc
+	stop              func()
 }
 
-func newCA(t *testing.T) *pki.Authority {
+func newCA(t testing.TB) *pki.Authority {
 	t.Helper()
 	ca, err := pki.NewAuthority("test", time.Now())
 	if err != nil {
@@ -82,7 +83,7 @@ func newCA(t *testing.T) *pki.Authority {
 	return ca
 }
 
-func issue(t *testing.T, ca *pki.Authority, name string, unit pki.Unit) *pki.Credentials {
+func issue(t testing.TB, ca *pki.Authority, name string, unit pki.Unit) *pki.Credentials {
 	t.Helper()
 	csr, key, err := pki.NewRequest(name)
 	if err != nil {
@@ -99,7 +100,7 @@ func issue(t *testing.T, ca *pki.Authority, name string, unit pki.Unit) *pki.Cre
 	return creds
 }
 
-func startSecured(t *testing.T, ca *pki.Authority, mode tlsport.Mode, store objdb.Store) *secured {
+func startSecured(t testing.TB, ca *pki.Authority, mode tlsport.Mode, store objdb.Store) *secured {
 	t.Helper()
 	listen := func(network, address string) net.Listener {
 		l, err := net.Listen(network, address)
@@ -114,6 +115,9 @@ func startSecured(t *testing.T, ca *pki.Authority, mode tlsport.Mode, store objd
 	s.creds = issue(t, ca, s.addr, pki.UnitMaster)
 	log := logrus.New()
 	log.SetOutput(testWriter{t, s.addr})
+	if _, bench := t.(*testing.B); bench { // whose output is a table
+		log.SetOutput(io.Discard)
+	}
 	d, err := daemon.New(daemon.Config{
 		Listeners: []net.Listener{api}, Address: s.addr, RPC: rpc, OpenStore: func(context.Context) (objdb.Store, error) { return store, nil },
 		NewController: func(context.Context, objdb.Store, objdb.Leadership) (daemon.Controller, error) {
@@ -128,13 +132,13 @@ func startSecured(t *testing.T, ca *pki.Authority, mode tlsport.Mode, store objd
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.Run(ctx) }()
-	s.stop = func() {
+	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-	}
-	t.Cleanup(func() { cancel(); <-done })
+	})
+	t.Cleanup(s.stop)
 	return s
 }
 
