@@ -226,7 +226,7 @@ func (s *security) config(mode string) (daemon.Security, error) {
 	}
 	rules := authz.New(authz.Config{Swarm: mode == "swarm-mode"})
 	c.Credentials, c.Tokens = s.creds, s.auth
-	c.Gate = s.gate(rules)
+	c.Gate, c.Note = s.gate(rules), s.note(rules)
 	c.Local = map[string]http.Handler{securityapi.Prefix: s.ca.Handler(), auth.Prefix: s.auth.Handler()}
 	if s.opts.socket == "" {
 		return c, nil

@@ -29,6 +29,8 @@ type Security struct {
 	Local map[string]http.Handler
 	// Gate returns a handler that passes on what an identity may do; nil: everything.
 	Gate func(next http.Handler) http.Handler
+	// Note returns a handler whose answers are noted in the audit log; nil: they are not.
+	Note func(next http.Handler) http.Handler
 	// Socket is a unix socket on which the root user of this host is served; nil: none. The
 	// Daemon closes it.
 	Socket net.Listener
@@ -100,20 +102,12 @@ func (d *Daemon) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, err := d.whoAsks(r)
 		if err != nil {
-			var answer http.Handler
-			if errors.As(err, &answer) {
-				answer.ServeHTTP(w, r)
-				return
+			refusal := refusalOf(err)
+			if d.cfg.Security.Note != nil {
+				refusal = d.cfg.Security.Note(refusal)
 			}
-			status := http.StatusBadRequest
-			var coded interface{ Status() int }
-			if errors.As(err, &coded) {
-				status = coded.Status()
-			}
-			if errors.Is(err, errNotRoot) {
-				status = http.StatusForbidden
-			}
-			httproutes.Refuse(w, status, err.Error())
+			nobody := identity.Identity{Kind: identity.Anonymous, How: "tls", Source: r.RemoteAddr}
+			refusal.ServeHTTP(w, r.WithContext(identity.With(r.Context(), nobody)))
 			return
 		}
 		r.Header.Del(identity.Header)
@@ -122,6 +116,23 @@ func (d *Daemon) identify(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r.WithContext(identity.With(r.Context(), id)))
 	})
+}
+
+// refusalOf answers a request whose sender cannot be identified.
+func refusalOf(err error) http.Handler {
+	var answer http.Handler
+	if errors.As(err, &answer) {
+		return answer
+	}
+	status := http.StatusBadRequest
+	var coded interface{ Status() int }
+	switch {
+	case errors.As(err, &coded):
+		status = coded.Status()
+	case errors.Is(err, errNotRoot):
+		status = http.StatusForbidden
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { httproutes.Refuse(w, status, err.Error()) })
 }
 
 // whoAsks returns who sends a request.

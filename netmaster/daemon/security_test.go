@@ -71,6 +71,7 @@ type secured struct {
 	addr, rpc, socket string
 	creds             *pki.Credentials
 	tokens            *tokens
+	noted             atomic.Int64 // answers to those who could not be identified
 	stop              func()
 }
 
@@ -124,7 +125,7 @@ func startSecured(t testing.TB, ca *pki.Authority, mode tlsport.Mode, store objd
 			return teller{s.addr}, nil
 		},
 		Lease: time.Minute, Log: log, Version: version.Info{},
-		Security: daemon.Security{Mode: mode, Credentials: s.creds, Tokens: s.tokens, Socket: listen("unix", s.socket)},
+		Security: daemon.Security{Mode: mode, Credentials: s.creds, Tokens: s.tokens, Note: s.note, Socket: listen("unix", s.socket)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +141,14 @@ func startSecured(t testing.TB, ca *pki.Authority, mode tlsport.Mode, store objd
 	})
 	t.Cleanup(s.stop)
 	return s
+}
+
+// note counts, in place of an audit log.
+func (s *secured) note(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.noted.Add(1)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // ask sends a GET by TLS, with the certificate of creds if it has one.
@@ -229,6 +238,9 @@ func TestIdentities(t *testing.T) {
 		}
 		if status, text := m.ask(t, anonymous, "/api/v1/x/", "X-Auth-Token", "bad"); status != http.StatusBadRequest || !strings.Contains(text, "not good") {
 			t.Errorf("a bad token: %d %q", status, text)
+		}
+		if n := m.noted.Load(); n != 1 {
+			t.Errorf("%d refusals were noted", n)
 		}
 		if status, text := m.ask(t, anonymous, "/api/v1/x/", "X-Contiv-Forwarded-By", "me"); status != http.StatusOK {
 			t.Errorf("a forwarding header of nobody: %d %q", status, text)
