@@ -170,6 +170,14 @@ func TestSecured(t *testing.T) {
 			t.Errorf("status %d, %v", status, err)
 		}
 	})
+	t.Run("the audit log is counted", func(t *testing.T) {
+		out := cluster{c.Lab, t}.run("host1", "curl -s --unix-socket /run/contiv/netmaster.sock http://netmaster/metrics")
+		for _, name := range []string{"contiv_netmaster_audit_records_total", "contiv_netmaster_audit_dropped_total"} {
+			if !strings.Contains(out, "\n"+name+" ") {
+				t.Errorf("netmaster does not export %s", name)
+			}
+		}
+	})
 	t.Run("join tokens are good once", func(t *testing.T) { cluster{c.Lab, t}.testJoinToken(stranger) })
 	t.Run("a revoked host is cut off", func(t *testing.T) { cluster{c.Lab, t}.testRevoked(a, third) })
 }
