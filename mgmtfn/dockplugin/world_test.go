@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -30,9 +29,6 @@ import (
 	"github.com/contiv/netplugin/utils/dockerd/dockerdtest"
 	"github.com/contiv/netplugin/utils/errs"
 )
-
-// patience limits waits; it only matters to a test that fails.
-const patience = 60 * time.Second
 
 // world is a cluster of one host: a real netmaster and a real agent over a store in memory,
 // a driver that moves no packets, and an Engine that behaves like a real one towards

@@ -103,7 +103,7 @@ func TestBGPPassword(t *testing.T) {
 
 	keys := []seal.Key{{ID: "k1", Secret: bytes.Repeat([]byte{1}, 32)}}
 	sealer := seal.New("bgp", func() []seal.Key { return keys })
-	e, stop = leadWith(t, store, Config{Secrets: sealer, OpenState: true}) // agents cannot ask yet
+	_, stop = leadWith(t, store, Config{Secrets: sealer, OpenState: true}) // agents cannot ask yet
 	if text := dump(t, store); strings.Count(text, bgpSecret) != 1 || agentRecord(t, store).Password != bgpSecret {
 		t.Errorf("with keys, and agents without:\n%s", text)
 	}
