@@ -98,9 +98,6 @@ func (c *CA) Keys() []Key { return slices.Clone(c.current().Keys) }
 // Hash returns the SPKI hash of the authority that signs, "" with the user's own.
 func (c *CA) Hash() string { return c.current().hash() }
 
-// Changed returns a channel that is closed when authority or keys change next.
-func (c *CA) Changed() <-chan struct{} { return c.changed.Next() }
-
 // SetStore says where the records are, once the store is open.
 func (c *CA) SetStore(s objdb.Store) {
 	c.mu.Lock()

@@ -2,10 +2,6 @@ package ca
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
-	"encoding/pem"
 	"net/http"
 	"time"
 
@@ -28,14 +24,14 @@ func (c *CA) join(r *http.Request) (any, error) {
 	if err := checkName(req.Host); err != nil {
 		return nil, err
 	}
-	key, err := requestKey(req.CSR)
+	csr, err := pki.ParseRequest([]byte(req.CSR))
 	if err != nil {
-		return nil, err
+		return nil, errs.New(errs.Invalid, "csr: %w", err)
 	}
 	want := certRequest{name: req.Host, unit: pki.UnitAgent, csr: []byte(req.CSR), ttl: c.cfg.CertTTL}
 	switch {
 	case req.ID != "":
-		return c.joinByToken(r.Context(), req, want, key)
+		return c.joinByToken(r.Context(), req, want, pki.RequestHash(csr))
 	case req.ServiceAccount != "":
 		return c.joinByAccount(r.Context(), req, want)
 	case identity.From(r.Context()).Kind == identity.Root:
@@ -158,18 +154,4 @@ func (c *CA) issue(r *http.Request) (any, error) {
 	}
 	c.log.WithField("host", req.Name).WithField("unit", req.Unit).WithField("user", identity.From(r.Context()).String()).Info("certificate issued")
 	return cert, nil
-}
-
-// requestKey returns the SHA-256 of the public key of a certificate request, in hex.
-func requestKey(csr string) (string, error) {
-	block, _ := pem.Decode([]byte(csr))
-	if block == nil {
-		return "", errs.New(errs.Invalid, "csr: expected a certificate request in PEM")
-	}
-	req, err := x509.ParseCertificateRequest(block.Bytes)
-	if err != nil {
-		return "", errs.New(errs.Invalid, "csr: %w", err)
-	}
-	sum := sha256.Sum256(req.RawSubjectPublicKeyInfo)
-	return hex.EncodeToString(sum[:]), nil
 }

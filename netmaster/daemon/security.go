@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -231,9 +232,5 @@ func (p *plainClients) note(from net.Addr) {
 func (d *Daemon) Plain() map[string]time.Time {
 	d.plain.mu.Lock()
 	defer d.plain.mu.Unlock()
-	out := make(map[string]time.Time, len(d.plain.last))
-	for host, at := range d.plain.last {
-		out[host] = at
-	}
-	return out
+	return maps.Clone(d.plain.last)
 }

@@ -121,8 +121,13 @@ func (a *Authority) Cross(next *x509.Certificate, now time.Time) (*x509.Certific
 func (a *Authority) Hash() string { return KeyHash(a.Cert) }
 
 // KeyHash returns the SHA-256 of a certificate's SubjectPublicKeyInfo, in hex.
-func KeyHash(cert *x509.Certificate) string {
-	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+func KeyHash(cert *x509.Certificate) string { return spkiHash(cert.RawSubjectPublicKeyInfo) }
+
+// RequestHash is KeyHash for the certificates that are made of a certificate request.
+func RequestHash(csr *x509.CertificateRequest) string { return spkiHash(csr.RawSubjectPublicKeyInfo) }
+
+func spkiHash(der []byte) string {
+	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:])
 }
 
@@ -142,19 +147,9 @@ type Subject struct {
 // Sign makes a certificate for the key of a certificate request. What the request says but
 // for the key does not count. The error's kind is Invalid if the request is not in order.
 func (a *Authority) Sign(csrPEM []byte, s Subject, now time.Time) ([]byte, error) {
-	block, _ := pem.Decode(csrPEM)
-	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return nil, errs.New(errs.Invalid, "expected a certificate request in PEM")
-	}
-	csr, err := x509.ParseCertificateRequest(block.Bytes)
-	if err == nil {
-		err = csr.CheckSignature()
-	}
+	csr, err := ParseRequest(csrPEM)
 	if err != nil {
-		return nil, errs.New(errs.Invalid, "certificate request: %w", err)
-	}
-	if key, ok := csr.PublicKey.(*ecdsa.PublicKey); !ok || key.Curve != elliptic.P256() {
-		return nil, errs.New(errs.Invalid, "certificate request: expected an ECDSA P-256 key")
+		return nil, err
 	}
 	return a.sign(csr.PublicKey, s, now)
 }

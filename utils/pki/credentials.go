@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"slices"
 	"sync"
 
 	"github.com/contiv/netplugin/utils/errs"
@@ -17,12 +18,13 @@ type Credentials struct {
 	mu      sync.Mutex
 	pair    *tls.Certificate // nil: none yet
 	roots   []*x509.Certificate
+	pool    *x509.CertPool // of roots; never changed, but replaced
 	revoked func(*x509.Certificate) bool
 	changed signal.Signal
 }
 
 // NewCredentials returns credentials without a certificate, which believe nobody.
-func NewCredentials() *Credentials { return &Credentials{} }
+func NewCredentials() *Credentials { return &Credentials{pool: x509.NewCertPool()} }
 
 // SetPair sets the certificate, with intermediate ones after it, and its private key, in
 // PEM. The error's kind is Invalid; the credentials are then as before.
@@ -45,9 +47,13 @@ func (c *Credentials) SetRoots(text []byte) error {
 	if err != nil {
 		return err
 	}
+	pool := x509.NewCertPool()
+	for _, r := range roots {
+		pool.AddCert(r)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.roots = roots
+	c.roots, c.pool = roots, pool
 	c.changed.Broadcast()
 	return nil
 }
@@ -104,10 +110,7 @@ func (c *Credentials) Changed() <-chan struct{} { return c.changed.Next() }
 // error says which of these is not so; its kind is Invalid.
 func (c *Credentials) Verify(chain []*x509.Certificate, units ...Unit) (Peer, error) {
 	c.mu.Lock()
-	roots, revoked := x509.NewCertPool(), c.revoked
-	for _, r := range c.roots {
-		roots.AddCert(r)
-	}
+	roots, revoked := c.pool, c.revoked
 	c.mu.Unlock()
 	if len(chain) == 0 {
 		return Peer{}, errs.New(errs.Invalid, "no certificate was sent")
@@ -146,11 +149,4 @@ func PeerOf(cert *x509.Certificate) Peer {
 
 func (p Peer) String() string { return string(p.Unit) + " " + p.Name }
 
-func (p Peer) is(units []Unit) bool {
-	for _, u := range units {
-		if p.Unit == u {
-			return true
-		}
-	}
-	return len(units) == 0
-}
+func (p Peer) is(units []Unit) bool { return len(units) == 0 || slices.Contains(units, p.Unit) }

@@ -26,6 +26,26 @@ func NewRequest(name string) (csrPEM, keyPEM []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), keyPEM, err
 }
 
+// ParseRequest reads a certificate request for an ECDSA P-256 key from PEM. The error's kind
+// is Invalid.
+func ParseRequest(text []byte) (*x509.CertificateRequest, error) {
+	block, _ := pem.Decode(text)
+	if block == nil || block.Type != "CERTIFICATE REQUEST" {
+		return nil, errs.New(errs.Invalid, "expected a certificate request in PEM")
+	}
+	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	if err == nil {
+		err = csr.CheckSignature()
+	}
+	if err != nil {
+		return nil, errs.New(errs.Invalid, "certificate request: %w", err)
+	}
+	if key, ok := csr.PublicKey.(*ecdsa.PublicKey); !ok || key.Curve != elliptic.P256() {
+		return nil, errs.New(errs.Invalid, "certificate request: expected an ECDSA P-256 key")
+	}
+	return csr, nil
+}
+
 // ParseCertificates reads one certificate or more from PEM. The error's kind is Invalid.
 func ParseCertificates(text []byte) ([]*x509.Certificate, error) {
 	var certs []*x509.Certificate
