@@ -6,10 +6,8 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -85,14 +83,9 @@ func (s *securityOptions) validate() error {
 	if s.certTTL < 10*time.Second {
 		return cliconf.Usagef("--tls-cert-ttl %s is less than 10s", s.certTTL)
 	}
-	for text := range strings.SplitSeq(s.joinList, ",") {
-		if text = strings.TrimSpace(text); text == "" {
-			continue
-		}
-		if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" {
-			return cliconf.Usagef("--join %q: expected https://ip:port", text)
-		}
-		s.join = append(s.join, strings.TrimRight(text, "/"))
+	var err error
+	if s.join, err = cliconf.SecureURLs("--join", s.joinList); err != nil {
+		return err
 	}
 	if s.authListen != "" {
 		if err := netx.CheckListen(s.authListen); err != nil {
@@ -102,7 +95,6 @@ func (s *securityOptions) validate() error {
 	if s.secretFile == "" || !s.Mode.TLS() {
 		return nil
 	}
-	var err error
 	s.secret, err = ca.ReadSecret(s.secretFile)
 	if err != nil {
 		return &cliconf.UsageError{Err: err}
@@ -241,11 +233,7 @@ func (s *security) config(mode string) (daemon.Security, error) {
 
 // dialer connects to agents.
 func (s *security) dialer() *tlsport.Dialer {
-	d := &tlsport.Dialer{Mode: s.opts.Mode}
-	if d.Mode.TLS() {
-		d.TLS = pki.ClientConfig(s.creds, pki.UnitAgent)
-	}
-	return d
+	return tlsport.NewDialer(s.opts.Mode, s.creds, pki.UnitAgent)
 }
 
 // withStore serves what needs the store, until ctx ends.

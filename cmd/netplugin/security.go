@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -51,17 +50,10 @@ func (s *securityOptions) validate(store *cliconf.Store) error {
 	if err := s.Security.Validate(); err != nil {
 		return err
 	}
-	for text := range strings.SplitSeq(s.masterList, ",") {
-		if text = strings.TrimSpace(text); text == "" {
-			continue
-		}
-		if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" {
-			return cliconf.Usagef("--netmaster %q: expected https://host:port", text)
-		}
-		s.masters = append(s.masters, strings.TrimRight(text, "/"))
-	}
-	if len(s.masters) > 0 {
-		return nil
+	var err error
+	s.masters, err = cliconf.SecureURLs("--netmaster", s.masterList)
+	if err != nil || len(s.masters) > 0 {
+		return err
 	}
 	// With the embedded store netmaster is where the store is.
 	for _, endpoint := range store.Endpoints {
@@ -117,16 +109,8 @@ func (d *daemon) secured(policy pki.ClientPolicy, units ...pki.Unit) func(net.Li
 	if !mode.TLS() {
 		return nil
 	}
-	if mode == tlsport.Accept {
-		policy = pki.CertificateOptional
-	}
 	return func(l net.Listener) net.Listener {
-		return tlsport.Listen(l, tlsport.Config{
-			Mode: mode, TLS: pki.ServerConfig(d.creds, policy, units...), Credentials: d.creds,
-			Refused: func(from net.Addr, why error) {
-				d.log.WithError(why).WithField("client", from.String()).Debug("connection refused")
-			},
-		})
+		return tlsport.Listen(l, tlsport.NewConfig(mode, d.creds, d.log, policy, units...))
 	}
 }
 
@@ -140,9 +124,7 @@ func (d *daemon) guarded(h http.Handler) http.Handler {
 
 // dial returns what connects to netmasters.
 func (d *daemon) dial() func(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := &tlsport.Dialer{Mode: d.o.secure.Mode, Timeout: 2 * time.Second, KeepAlive: 10 * time.Second}
-	if dialer.Mode.TLS() {
-		dialer.TLS = pki.ClientConfig(d.creds, pki.UnitMaster)
-	}
+	dialer := tlsport.NewDialer(d.o.secure.Mode, d.creds, pki.UnitMaster)
+	dialer.Timeout, dialer.KeepAlive = 2*time.Second, 10*time.Second
 	return dialer.DialContext
 }

@@ -50,26 +50,16 @@ type Authenticator interface {
 // listen puts a listener behind the security of the daemon.
 func (d *Daemon) listen(l net.Listener, policy pki.ClientPolicy, units ...pki.Unit) net.Listener {
 	s := d.cfg.Security
-	cfg := tlsport.Config{Mode: s.Mode, Credentials: s.Credentials, Plain: d.plain.note}
-	if s.Mode.TLS() {
-		if s.Mode == tlsport.Accept {
-			policy = pki.CertificateOptional
-		}
-		cfg.TLS = pki.ServerConfig(s.Credentials, policy, units...)
-	}
-	cfg.Refused = func(from net.Addr, why error) {
-		d.log.WithError(why).WithField("client", from.String()).Debug("connection refused")
-	}
+	cfg := tlsport.NewConfig(s.Mode, s.Credentials, d.log, policy, units...)
+	cfg.Plain = d.plain.note
 	return tlsport.Listen(l, cfg)
 }
 
 // dialer connects to other netmasters.
 func (d *Daemon) dialer(timeout, keepAlive time.Duration) *tlsport.Dialer {
 	s := d.cfg.Security
-	dialer := &tlsport.Dialer{Mode: s.Mode, Timeout: timeout, KeepAlive: keepAlive}
-	if s.Mode.TLS() {
-		dialer.TLS = pki.ClientConfig(s.Credentials, pki.UnitMaster)
-	}
+	dialer := tlsport.NewDialer(s.Mode, s.Credentials, pki.UnitMaster)
+	dialer.Timeout, dialer.KeepAlive = timeout, keepAlive
 	return dialer
 }
 

@@ -1,6 +1,9 @@
 package cliconf
 
 import (
+	"net/url"
+	"strings"
+
 	"github.com/urfave/cli/v3"
 
 	"github.com/contiv/netplugin/utils/tlsport"
@@ -47,6 +50,21 @@ func (s *Security) Validate() error {
 		return Usagef("--tls-ca, --tls-cert and --tls-key must be set together")
 	}
 	return nil
+}
+
+// SecureURLs reads the comma list of https URLs that an option names netmasters by. A UsageError
+// names the first that is wrong.
+func SecureURLs(flag, list string) (urls []string, err error) {
+	for text := range strings.SplitSeq(list, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		if u, err := url.Parse(text); err != nil || u.Scheme != "https" || u.Host == "" {
+			return nil, Usagef("%s %q: expected https://host:port", flag, text)
+		}
+		urls = append(urls, strings.TrimRight(text, "/"))
+	}
+	return urls, nil
 }
 
 // OwnPKI reports whether certificates come from elsewhere.
