@@ -106,11 +106,5 @@ func (s *security) note(rules *authz.Rules) func(http.Handler) http.Handler {
 
 // sealer seals the secrets of a purpose; it is not nil but in mode off.
 func (s *security) sealer(purpose string) *seal.Sealer {
-	return seal.New(purpose, func() []seal.Key {
-		var all []seal.Key
-		for _, k := range s.ca.Keys() {
-			all = append(all, seal.Key{ID: k.ID, Secret: k.Secret})
-		}
-		return all
-	})
+	return seal.New(purpose, func() []seal.Key { return s.ca.Keys() })
 }

@@ -148,7 +148,7 @@ func newSecurity(ctx context.Context, o *securityOptions, address string, log lo
 		reviewer = r.kubernetes
 	}
 	s.auth, err = auth.New(auth.Config{
-		Store: s.openStore, Keys: s.keys, Reviewer: reviewer, Bootstrap: true, Announce: s.announce, Sealer: s.sealer("auth"), Audit: s.noteLogin, Forget: s.forget,
+		Store: s.openStore, Keys: s.ca.Keys, Reviewer: reviewer, Bootstrap: true, Announce: s.announce, Sealer: s.sealer("auth"), Audit: s.noteLogin, Forget: s.forget,
 		Log: log.WithField("part", "auth"), Version: version.Get().Version,
 	})
 	return s, err
@@ -184,16 +184,6 @@ func (s *security) forget() {
 	case !errors.Is(err, fs.ErrNotExist):
 		s.log.WithError(err).Warn("cannot remove the file of the initial password, which has been changed")
 	}
-}
-
-func (s *security) keys() []auth.Key {
-	var all []auth.Key
-	for _, k := range s.ca.Keys() {
-		key := auth.Key{ID: k.ID}
-		copy(key.Secret[:], k.Secret)
-		all = append(all, key)
-	}
-	return all
 }
 
 func (s *security) openStore() objdb.Store {

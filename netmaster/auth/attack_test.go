@@ -17,6 +17,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/netmaster/auth"
+	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
@@ -115,7 +116,7 @@ func TestForgedTokens(t *testing.T) {
 	store := memory.New()
 	sv := start(t, store, nil)
 	other := start(t, memory.New(), func(c *auth.Config) {
-		c.Keys = func() []auth.Key { return []auth.Key{{ID: "k1", Secret: [32]byte{2}}} }
+		c.Keys = func() []seal.Key { return clusterKey(2) }
 	})
 	token := sv.login("admin", sv.first)
 	parts := strings.Split(token, ".")
@@ -157,7 +158,7 @@ func TestWrittenByOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	stranger := start(t, memory.New(), func(c *auth.Config) {
-		c.Keys = func() []auth.Key { return []auth.Key{{ID: "k1", Secret: [32]byte{9}}} }
+		c.Keys = func() []seal.Key { return clusterKey(9) }
 	})
 	stranger.user("mallory", "mallory-secret", "admin")
 	_ = stranger

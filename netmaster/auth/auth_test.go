@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/contiv/netplugin/netmaster/auth"
+	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
@@ -46,7 +47,11 @@ type server struct {
 	first  string // password of admin
 }
 
-func keys() []auth.Key { return []auth.Key{{ID: "k1", Secret: [32]byte{1}}} }
+func keys() []seal.Key { return clusterKey(1) }
+
+func clusterKey(first byte) []seal.Key {
+	return []seal.Key{{ID: "k1", Secret: append([]byte{first}, make([]byte, 31)...)}}
+}
 
 // start runs a netmaster's login API on a store until the test ends.
 func start(t testing.TB, store objdb.Store, edit func(*auth.Config)) *server {

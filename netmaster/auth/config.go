@@ -6,18 +6,12 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/objdb"
 )
 
 // Prefix is where the login API is served.
 const Prefix = "/api/v1/auth_proxy/"
-
-// Key is a secret that all netmasters share and nobody else has. The key that signs login
-// tokens is derived from it.
-type Key struct {
-	ID     string // names it in tokens; not secret
-	Secret [32]byte
-}
 
 // Sealer encrypts secrets that have to be kept in the store.
 type Sealer interface {
@@ -52,7 +46,7 @@ type Config struct {
 	Store func() objdb.Store
 	// Keys returns the shared keys, newest first. Tokens are signed with the newest, and
 	// accepted of all.
-	Keys func() []Key
+	Keys func() []seal.Key
 	// Sealer seals the passwords of LDAP and OIDC; nil: they cannot be configured.
 	Sealer Sealer
 	// Reviewer accepts tokens of Kubernetes; nil: they are not accepted.

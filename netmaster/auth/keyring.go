@@ -1,12 +1,14 @@
 package auth
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"slices"
 	"sync"
 
+	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -20,10 +22,10 @@ type derived struct {
 
 // keyring derives keys from the shared ones, once each.
 type keyring struct {
-	keys func() []Key
+	keys func() []seal.Key
 
 	mu   sync.Mutex
-	from []Key
+	from []seal.Key
 	made []derived
 }
 
@@ -32,7 +34,7 @@ func (k *keyring) all() []derived {
 	now := k.keys()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !slices.Equal(now, k.from) {
+	if !slices.EqualFunc(now, k.from, sameKey) {
 		k.from, k.made = slices.Clone(now), nil
 		for _, key := range now {
 			k.made = append(k.made, derive(key))
@@ -58,13 +60,15 @@ func (k *keyring) byID(id string) (derived, bool) {
 	return derived{}, false
 }
 
-func derive(key Key) derived {
+func sameKey(a, b seal.Key) bool { return a.ID == b.ID && bytes.Equal(a.Secret, b.Secret) }
+
+func derive(key seal.Key) derived {
 	sign := ed25519.NewKeyFromSeed(expand(key, "contiv login token ed25519", ed25519.SeedSize))
 	public, _ := sign.Public().(ed25519.PublicKey)
 	return derived{id: key.ID, sign: sign, verify: public, records: expand(key, recordPurpose, sha256.Size)}
 }
 
-func expand(key Key, purpose string, size int) []byte {
-	out, _ := hkdf.Key(sha256.New, key.Secret[:], nil, purpose, size) // fails for sizes over 8 KiB only
+func expand(key seal.Key, purpose string, size int) []byte {
+	out, _ := hkdf.Key(sha256.New, key.Secret, nil, purpose, size) // fails for sizes over 8 KiB only
 	return out
 }

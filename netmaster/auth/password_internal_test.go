@@ -10,6 +10,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/utils/errs"
 )
@@ -17,7 +18,7 @@ import (
 // TestSameWork: a login that fails hashes once, with the same parameters, whatever it fails
 // for: so the time does not tell whether there is a user.
 func TestSameWork(t *testing.T) {
-	s, err := New(Config{Store: func() objdb.Store { return nil }, Keys: func() []Key { return []Key{{ID: "k"}} }, Log: logrus.New()})
+	s, err := New(Config{Store: func() objdb.Store { return nil }, Keys: func() []seal.Key { return []seal.Key{{ID: "k"}} }, Log: logrus.New()})
 	if err != nil {
 		t.Fatal(err)
 	}

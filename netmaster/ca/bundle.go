@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/pki"
 )
@@ -20,12 +21,6 @@ const (
 // keySize is the size of a master key, in bytes.
 const keySize = 32
 
-// Key is a secret that all netmasters share, and from which keys are derived (RFC 5869).
-type Key struct {
-	ID     string `json:"id"`
-	Secret []byte `json:"secret"` // 32 random bytes
-}
-
 // bundle is what netmasters share. It is a value: a change makes another one with a higher
 // epoch.
 type bundle struct {
@@ -36,10 +31,10 @@ type bundle struct {
 	Key  string `json:"key,omitempty"`
 	// Cross is Cert signed by the former authority. A cluster that has lost that one's key
 	// has no such certificate.
-	Cross   string    `json:"cross,omitempty"`
-	Former  string    `json:"former,omitempty"` // authorities that still count
-	Rotated time.Time `json:"rotated,omitzero"`
-	Keys    []Key     `json:"keys"` // newest first
+	Cross   string     `json:"cross,omitempty"`
+	Former  string     `json:"former,omitempty"` // authorities that still count
+	Rotated time.Time  `json:"rotated,omitzero"`
+	Keys    []seal.Key `json:"keys"` // newest first
 
 	authority *pki.Authority
 }
@@ -50,7 +45,7 @@ func newBundle(ownPKI bool, now time.Time) (bundle, error) {
 	if err != nil {
 		return bundle{}, err
 	}
-	b := bundle{Epoch: 1, Keys: []Key{key}}
+	b := bundle{Epoch: 1, Keys: []seal.Key{key}}
 	if ownPKI {
 		return b, nil
 	}
@@ -83,7 +78,7 @@ func (b bundle) next(epoch int64, now time.Time) (bundle, error) {
 		return bundle{}, err
 	}
 	n.Cross, n.Former = string(pki.EncodeCertificates(cross)), b.Cert+b.Former
-	n.Epoch, n.Rotated, n.Keys = epoch, now.UTC(), append([]Key{key}, b.Keys...)
+	n.Epoch, n.Rotated, n.Keys = epoch, now.UTC(), append([]seal.Key{key}, b.Keys...)
 	return n, nil
 }
 
@@ -106,13 +101,13 @@ func (b bundle) roots() []byte { return []byte(b.Cert + b.Former) }
 // chain is a certificate with what is sent along.
 func (b bundle) chain(cert []byte) []byte { return append(cert, b.Cross...) }
 
-func newKey() (Key, error) {
+func newKey() (seal.Key, error) {
 	secret := make([]byte, keySize)
 	if _, err := rand.Read(secret); err != nil {
-		return Key{}, errs.New(errs.Internal, "make a key: %w", err)
+		return seal.Key{}, errs.New(errs.Internal, "make a key: %w", err)
 	}
 	id, err := randomHex(8)
-	return Key{ID: id, Secret: secret}, err
+	return seal.Key{ID: id, Secret: secret}, err
 }
 
 func randomHex(bytes int) (string, error) {

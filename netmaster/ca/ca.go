@@ -10,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/pki"
@@ -93,7 +94,7 @@ func (c *CA) Credentials() *pki.Credentials { return c.creds }
 
 // Keys returns the cluster's master keys, newest first. Derive from them (HKDF, RFC 5869);
 // do not use them as they are.
-func (c *CA) Keys() []Key { return slices.Clone(c.current().Keys) }
+func (c *CA) Keys() []seal.Key { return slices.Clone(c.current().Keys) }
 
 // Hash returns the SPKI hash of the authority that signs, "" with the user's own.
 func (c *CA) Hash() string { return c.current().hash() }

@@ -23,10 +23,12 @@ import (
 // prefix is what sealed texts begin with.
 const prefix = "sealed:v1:"
 
-// Key is one of the cluster's keys; ID has no colon, Secret is 32 random bytes.
+// Key is a secret that all netmasters of a cluster share and nobody else has, and from which
+// keys are derived (RFC 5869). ID names it, is not secret and has no colon; Secret is 32
+// random bytes.
 type Key struct {
-	ID     string
-	Secret []byte
+	ID     string `json:"id"`
+	Secret []byte `json:"secret"`
 }
 
 // Sealer seals and opens the secrets of one purpose. Create it with New. Safe for
