@@ -102,7 +102,7 @@ func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string]
 	for i, e := range b.endpoints[:4] {
 		g, sets := EndpointPolicy{Endpoint: e}, [2]*PolicyRuleSet{}
 		for dir := range sets {
-			owner := fmt.Sprint("allow/", i, dir)
+			owner := fmt.Sprint("rule-set/", i, dir)
 			s.Remove(owner)
 			if rng.IntN(3) == 0 {
 				continue
@@ -117,7 +117,7 @@ func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string]
 			}
 		}
 		by[e.ID] = sets
-		s.Set("guard/"+e.ID, b.p.Program(g))
+		s.Set("endpoint-policy/"+e.ID, b.p.Program(g))
 	}
 	return by
 }
@@ -207,9 +207,9 @@ func TestEndpointPoliciesAndConnections(t *testing.T) {
 			hold := func(g EndpointPolicy, sets ...PolicyRuleSet) {
 				t.Helper()
 				for _, set := range sets {
-					s.Set("allow/"+set.ID, b.p.Program(set))
+					s.Set("rule-set/"+set.ID, b.p.Program(set))
 				}
-				s.Set("guard/"+g.Endpoint.ID, b.p.Program(g))
+				s.Set("endpoint-policy/"+g.Endpoint.ID, b.p.Program(g))
 				generation++
 				s.Set("vrf", b.p.Program(VRFPolicy{VRF: b.network.VRF, Generation: generation, EndpointPoliciesOnly: true}))
 				settle(t, s)
@@ -307,7 +307,7 @@ func endpointPolicyFlows(t *testing.T) map[string]Program {
 	rng := rand.New(rand.NewPCG(6, 6))
 	for i := range uint32(20) {
 		s := randomPolicyRuleSet(rng, LowestPolicyRuleSet+i, i%2 == 1)
-		flows["allow/"+s.ID] = b.p.Program(s)
+		flows["rule-set/"+s.ID] = b.p.Program(s)
 	}
 	return flows
 }

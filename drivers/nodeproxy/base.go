@@ -54,8 +54,8 @@ func baseChains(subnets []netip.Prefix) []baseChain {
 		{name: "silence", rules: []string{"drop"}},
 		{"gates-in", at(knftables.PreroutingHook), knftables.FilterType, "dstnat - 10", gates},
 		{"gates-out", at(knftables.OutputHook), knftables.FilterType, "-110", gates},
-		{"seats-in", at(knftables.PreroutingHook), knftables.NATType, knftables.DNATPriority, frontends},
-		{"seats-out", at(knftables.OutputHook), knftables.NATType, "-100", frontends},
+		{"frontends-in", at(knftables.PreroutingHook), knftables.NATType, knftables.DNATPriority, frontends},
+		{"frontends-out", at(knftables.OutputHook), knftables.NATType, "-100", frontends},
 		{"unknown-forward", at(knftables.ForwardHook), knftables.FilterType, "filter - 5", unknown},
 		{"unknown-out", at(knftables.OutputHook), knftables.FilterType, "-5", unknown},
 		{"sources", at(knftables.PostroutingHook), knftables.NATType, knftables.SNATPriority, []string{

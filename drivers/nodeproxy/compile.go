@@ -100,7 +100,7 @@ func (c compiler) splitBySource(inside, outside string) string {
 	if outside != "" {
 		rules = append(rules, outside)
 	}
-	return c.chain("fork", rules...)
+	return c.chain("split", rules...)
 }
 
 // sourceRangeRule drops what does not come from one of the sources; "" when all
@@ -150,9 +150,9 @@ func (c compiler) backends(s Frontend, fam family, proto string, w BackendSet) s
 			each = append(each, fmt.Sprintf("%d : %s . %d", i, p.Addr(), p.Port()))
 		}
 		if n == 1 {
-			return c.chain("way", append(rules, translate+w.Providers[0].String())...)
+			return c.chain("backends", append(rules, translate+w.Providers[0].String())...)
 		}
-		return c.chain("way", append(rules, fmt.Sprintf("%snumgen random mod %d map { %s }", translate, n, strings.Join(each, ", ")))...)
+		return c.chain("backends", append(rules, fmt.Sprintf("%snumgen random mod %d map { %s }", translate, n, strings.Join(each, ", ")))...)
 	}
 	var each []string
 	for i, p := range w.Providers {
@@ -161,7 +161,7 @@ func (c compiler) backends(s Frontend, fam family, proto string, w BackendSet) s
 		rules = append(rules, fmt.Sprintf("%s saddr @%s %s", fam.header, set, to))
 		each = append(each, fmt.Sprintf("%d : %s", i, to))
 	}
-	return c.chain("way", append(rules, fmt.Sprintf("numgen random mod %d vmap { %s }", n, strings.Join(each, ", ")))...)
+	return c.chain("backends", append(rules, fmt.Sprintf("numgen random mod %d vmap { %s }", n, strings.Join(each, ", ")))...)
 }
 
 // memory is the set of clients that a provider keeps.

@@ -36,10 +36,10 @@ func (d *Driver) wantedFor(id string) (w realisation) {
 	}
 	for _, set := range []string{g.In, g.Out} {
 		if set != "" {
-			w.owners = append(w.owners, "allow/"+set)
+			w.owners = append(w.owners, "rule-set/"+set)
 		}
 	}
-	w.owners, w.ready = append(w.owners, "guard/"+id, "vrf/"+e.Network.Tenant), d.compiler.Synced
+	w.owners, w.ready = append(w.owners, "endpoint-policy/"+id, "vrf/"+e.Network.Tenant), d.compiler.Synced
 	return w
 }
 

@@ -242,9 +242,9 @@ func TestRestartWithoutEngine(t *testing.T) {
 	w.endpoints(1)
 }
 
-// TestMasterAway: containers are removed while no netmaster is the leader, and start when
+// TestMasterUnavailable: containers are removed while no netmaster is the leader, and start when
 // one is.
-func TestMasterAway(t *testing.T) {
+func TestMasterUnavailable(t *testing.T) {
 	w := newWorld(t)
 	w.network("net1", "10.1.1.0/24", "10.1.1.254")
 	w.eventually("docker network", func() bool { return w.engine.named("net1") != nil })

@@ -61,7 +61,7 @@ func TestFailuresHaveBothMembers(t *testing.T) {
 		method, path, body string
 		status             int
 	}{
-		{"POST", "/NetworkDriver.Unheard", "{}", 404},
+		{"POST", "/NetworkDriver.Unknown", "{}", 404},
 		{"GET", "/Plugin.Activate", "", 404},
 		{"POST", "/IpamDriver.RequestPool", "{", 400},
 		{"POST", "/NetworkDriver.CreateEndpoint", `{"EndpointID":7}`, 400},

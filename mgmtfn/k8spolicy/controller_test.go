@@ -293,7 +293,7 @@ var _ cache.ListerWatcher = unreachable{}
 
 // Without an API server nothing ends and nothing changes; new pods wait, or come up if that
 // is wanted, and readiness says what is amiss.
-func TestAPIServerAway(t *testing.T) {
+func TestAPIServerUnreachable(t *testing.T) {
 	d := newDriver(t, map[string]string{"e1": "x/web"})
 	log := logrus.New()
 	log.SetOutput(io.Discard)

@@ -16,8 +16,8 @@ import (
 func (h *Handler) cluster(e *intent.Engine, members *cluster.Members, known Hosts) {
 	h.router.Methods(http.MethodGet).Path(clusterapi.PathCluster[:len(clusterapi.PathCluster)-1] + slash).
 		HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			picture, err := describeCluster(r.Context(), e, members, known)
-			h.answer(w, r, picture, err)
+			state, err := describeCluster(r.Context(), e, members, known)
+			h.answer(w, r, state, err)
 		})
 	h.router.Methods(http.MethodGet).Path(clusterapi.PathApplied[:len(clusterapi.PathApplied)-1] + slash).
 		HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,8 +44,8 @@ func (h *Handler) cluster(e *intent.Engine, members *cluster.Members, known Host
 			})
 	}
 	h.router.Methods(http.MethodGet).Path("/debug/ofnet" + slash).HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		picture, err := describeDistribution(r.Context(), e, members)
-		h.answer(w, r, picture, err)
+		state, err := describeDistribution(r.Context(), e, members)
+		h.answer(w, r, state, err)
 	})
 }
 

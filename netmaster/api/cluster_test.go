@@ -109,7 +109,7 @@ func TestRevisionsSurvive(t *testing.T) {
 	}
 }
 
-// TestDebugOfnet: the picture of what is distributed keeps the form tools read.
+// TestDebugOfnet: the state that is distributed keeps the form tools read.
 func TestDebugOfnet(t *testing.T) {
 	store := memory.New()
 	cfg := apitest.Config(apitest.Log(t))

@@ -115,9 +115,9 @@ func TestFabric(t *testing.T) {
 	}
 }
 
-// TestGatewayAway: with the gateway away nothing else suffers, and an app profile is
+// TestGatewayUnreachable: with the gateway away nothing else suffers, and an app profile is
 // refused with the reason.
-func TestGatewayAway(t *testing.T) {
+func TestGatewayUnreachable(t *testing.T) {
 	gw := acitest.Start(t)
 	gw.SetDown(true)
 	cfg := apitest.Config(apitest.Log(t))

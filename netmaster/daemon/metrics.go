@@ -24,7 +24,7 @@ type metrics struct {
 func newMetrics(reg *prometheus.Registry, v version.Info, s *leaderState, hub *events.Hub) (*metrics, error) {
 	m := &metrics{
 		terms: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "contiv_netmaster_tenures_total", Help: "How often this process became the leader.",
+			Name: "contiv_netmaster_leader_terms_total", Help: "How often this process became the leader.",
 		}),
 		forwarded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "contiv_netmaster_forwarded_requests_total", Help: "Requests passed on to the leader.",

@@ -235,12 +235,12 @@ func TestResync(t *testing.T) {
 type stuck struct {
 	*httptest.ResponseRecorder
 	writing chan struct{} // gets one for each write that begins
-	letGo   chan struct{}
+	release   chan struct{}
 }
 
 func (s *stuck) Write(p []byte) (int, error) {
 	s.writing <- struct{}{}
-	<-s.letGo
+	<-s.release
 	return s.ResponseRecorder.Write(p)
 }
 
@@ -249,7 +249,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 func TestSlowClient(t *testing.T) {
 	store := memory.New()
 	hub := run(t, store, events.Config{MaxBatches: 3})
-	s := &stuck{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), letGo: make(chan struct{})}
+	s := &stuck{ResponseRecorder: httptest.NewRecorder(), writing: make(chan struct{}), release: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -266,12 +266,12 @@ func TestSlowClient(t *testing.T) {
 		put(t, store, v, "tenant/t")
 		witness.next()
 	}
-	s.letGo <- struct{}{}
+	s.release <- struct{}{}
 	<-s.writing // what it missed
-	s.letGo <- struct{}{}
+	s.release <- struct{}{}
 	put(t, store, 11, "tenant/t")
 	<-s.writing
-	s.letGo <- struct{}{}
+	s.release <- struct{}{}
 	cancel()
 	<-done
 	want := reset(1, "") + "\n" + reset(11, object("tenant", "t", 10)) + "\n" + event("changed", 12, object("tenant", "t", 11)) + "\n"

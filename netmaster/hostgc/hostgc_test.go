@@ -182,7 +182,7 @@ func TestDeadHost(t *testing.T) {
 	h.eventually("h2 is removed", func() bool { return len(h.left(state.HostRoot)) == 1 })
 	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
 	h.wantLeft("operational records", state.OperEndpointRt, "n1.default-a")
-	h.wantLeft("absences", downRoot)
+	h.wantLeft("hosts down", downRoot)
 	if n := len(h.left(state.IPAMRoot)); n != 1 {
 		t.Errorf("%d addresses are claimed, want 1", n)
 	}
@@ -191,7 +191,7 @@ func TestDeadHost(t *testing.T) {
 	h.wantLeft("endpoints", state.EndpointRoot)
 }
 
-// TestHostComesBack: within the grace a host keeps everything, and its absence is
+// TestHostComesBack: within the grace period a host keeps everything, and that it is down is
 // forgotten.
 func TestHostComesBack(t *testing.T) {
 	h := newHosts(t)
@@ -203,7 +203,7 @@ func TestHostComesBack(t *testing.T) {
 	if err := e.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.wantLeft("absences", downRoot, "h1")
+	h.wantLeft("hosts down", downRoot, "h1")
 	hosts, err := e.Hosts(t.Context())
 	if err != nil || hosts["h1"].Gone.IsZero() || hosts["h1"].CleanUp.Sub(hosts["h1"].Gone) != time.Hour {
 		t.Errorf("the host is shown as %+v, %v", hosts["h1"], err)
@@ -212,13 +212,13 @@ func TestHostComesBack(t *testing.T) {
 	if err := e.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.wantLeft("absences", downRoot)
+	h.wantLeft("hosts down", downRoot)
 	h.wantLeft("endpoints", state.EndpointRoot, "n1.default-a")
 }
 
-// TestAbsenceSurvives: a new leader counts the grace from when the old one missed the
+// TestHostDownSurvives: a new leader counts the grace period from when the old one missed the
 // host, but looks for a while itself before it acts.
-func TestAbsenceSurvives(t *testing.T) {
+func TestHostDownSurvives(t *testing.T) {
 	h := newHosts(t)
 	h.register("h1")
 	first, end := h.lead(time.Hour)
@@ -229,7 +229,7 @@ func TestAbsenceSurvives(t *testing.T) {
 	long := time.Now().Add(-2 * time.Hour).UTC()
 	h.put(downRoot+"h1", `{"since":"`+long.Format(time.RFC3339)+`"}`)
 	second, _ := h.lead(time.Hour)
-	h.eventually("the absence is known", func() bool {
+	h.eventually("the host is known to be down", func() bool {
 		since, _, away := second.down.get("h1")
 		return away && since.Before(long.Add(time.Second))
 	})
@@ -243,7 +243,7 @@ func TestAbsenceSurvives(t *testing.T) {
 	}
 	h.wantLeft("endpoints", state.EndpointRoot)
 	h.wantLeft("hosts", state.HostRoot)
-	h.wantLeft("absences", downRoot)
+	h.wantLeft("hosts down", downRoot)
 }
 
 // TestProofs: whatever has been seen of a host, it keeps everything when the store says it
@@ -316,13 +316,13 @@ func TestHalfRemoved(t *testing.T) {
 	if _, err := e.removeHost(t.Context(), "h1"); err == nil {
 		t.Error("no error while the store is unavailable")
 	}
-	h.wantLeft("absences", downRoot, "h1")
+	h.wantLeft("hosts down", downRoot, "h1")
 	h.store.OnCommit(func(objdb.Txn) memory.Fault { return memory.Fault{} })
 	if n, err := e.removeHost(t.Context(), "h1"); n != 0 || err != nil {
 		t.Errorf("the rest: %d endpoints, %v", n, err)
 	}
 	h.wantLeft("hosts", state.HostRoot)
-	h.wantLeft("absences", downRoot)
+	h.wantLeft("hosts down", downRoot)
 }
 
 // TestGarbage: by hand the grace need not be waited for, and a dry run removes nothing.

@@ -58,7 +58,7 @@ func TestDeletedNode(t *testing.T) {
 	if err := e.check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.wantLeft("absences", downRoot, "away", "dead", "plain")
+	h.wantLeft("hosts down", downRoot, "away", "dead", "plain")
 	nodes.remove("node-of-dead") // which is noticed by itself
 	h.eventually("the host whose Node is gone is removed", func() bool { return len(h.left(downRoot)) == 2 })
 	h.wantLeft("hosts", state.HostRoot, "alive", "away", "plain")

@@ -106,7 +106,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// packet is what the naive reading of a rule decides about.
+// packet is what the reference model of a rule decides about.
 type packet struct {
 	src, dst         int // groups
 	proto            int

@@ -14,15 +14,15 @@ import (
 	"github.com/contiv/netplugin/utils/busy"
 )
 
-var tenures = regexp.MustCompile(`(?m)^contiv_netmaster_tenures_total (\d+)`)
+var terms = regexp.MustCompile(`(?m)^contiv_netmaster_leader_terms_total (\d+)`)
 
-// tenures is how often netmasters of the lab have become leader.
-func (c cluster) tenures(masters int) (n int) {
+// terms is how often netmasters of the lab have become leader.
+func (c cluster) terms(masters int) (n int) {
 	c.t.Helper()
 	for i := range masters {
-		m := tenures.FindStringSubmatch(c.metrics("host"+strconv.Itoa(i+1), "9999"))
+		m := terms.FindStringSubmatch(c.metrics("host"+strconv.Itoa(i+1), "9999"))
 		if m == nil {
-			c.t.Fatalf("host%d does not count tenures", i+1)
+			c.t.Fatalf("host%d does not count terms", i+1)
 		}
 		k, _ := strconv.Atoi(m[1]) // of digits
 		n += k
@@ -47,7 +47,7 @@ func TestStarved(t *testing.T) {
 			c := up(t, l)
 			c.netctl("net", "create", "net", "--subnet=20.1.0.0/16", "--gateway=20.1.255.254")
 			masters := max(l.Masters, 1)
-			before := c.tenures(masters)
+			before := c.terms(masters)
 			busy.Processes(t, crowd)
 			ctx, cancel := context.WithTimeout(t.Context(), during)
 			defer cancel()
@@ -84,7 +84,7 @@ func TestStarved(t *testing.T) {
 				return c.Detach(t.Context(), name)
 			})
 			wg.Wait()
-			lost := c.tenures(masters) - before
+			lost := c.terms(masters) - before
 			t.Logf("%s, %d busy processes, %s: %d requests, %d failed, %d lost locks", store, crowd, during, requests.Load(), failed.Load(), lost)
 			if lost != 0 {
 				t.Errorf("the lock was lost %d times", lost)

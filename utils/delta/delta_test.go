@@ -85,8 +85,8 @@ func TestAppliedKeepsNewerWish(t *testing.T) {
 	}
 }
 
-// TestAgainstNaive drives a Map at random and compares it with two plain maps.
-func TestAgainstNaive(t *testing.T) {
+// TestAgainstReferenceModel drives a Map at random and compares it with two plain maps.
+func TestAgainstReferenceModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := delta.NewComparable[string, int]()
 		want, have := map[string]int{}, map[string]int{}

@@ -179,7 +179,7 @@ func TestRulesComeBeforeGenerations(t *testing.T) {
 	judging := func(all map[ofnet.Encap]map[string]ofnet.Program) []string {
 		return slices.DeleteFunc(text(all), func(line string) bool {
 			_, owner, _ := strings.Cut(line, " ")
-			return !strings.HasPrefix(owner, "rule/") && !strings.HasPrefix(owner, "allow/") && !strings.HasPrefix(owner, "guard/")
+			return !strings.HasPrefix(owner, "rule/") && !strings.HasPrefix(owner, "rule-set/") && !strings.HasPrefix(owner, "endpoint-policy/")
 		})
 	}
 	checked := 0

@@ -21,7 +21,7 @@ func TestFloodsFollowEndpoints(t *testing.T) {
 			ports, vteps := of(network)
 			return fmt.Sprint(ports, vteps)
 		}
-		naive := func(network string) (ports []uint32, vteps []netip.Addr) {
+		reference := func(network string) (ports []uint32, vteps []netip.Addr) {
 			for _, p := range where {
 				if p.network == network && p.port != 0 {
 					ports = append(ports, p.port)
@@ -52,11 +52,11 @@ func TestFloodsFollowEndpoints(t *testing.T) {
 			}
 			for i := range 3 {
 				n := fmt.Sprint("n", i)
-				if diff := cmp.Diff(text(n, naive), text(n, f.of)); diff != "" {
+				if diff := cmp.Diff(text(n, reference), text(n, f.of)); diff != "" {
 					t.Fatalf("%s (-want +got):\n%s", n, diff)
 				}
-				if old, ok := seen[n]; ok && old != text(n, naive) {
-					t.Fatalf("%s is %s, last announced as %s", n, text(n, naive), old)
+				if old, ok := seen[n]; ok && old != text(n, reference) {
+					t.Fatalf("%s is %s, last announced as %s", n, text(n, reference), old)
 				}
 			}
 		}

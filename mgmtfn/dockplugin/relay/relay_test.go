@@ -37,7 +37,7 @@ func agentAt(t *testing.T, socket string) (stop func()) {
 	}
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if r.URL.Path == "/NetworkDriver.Unheard" {
+		if r.URL.Path == "/NetworkDriver.Unknown" {
 			w.WriteHeader(http.StatusNotFound)
 		}
 		_, _ = w.Write([]byte(r.Method + " " + r.URL.Path + " " + string(body)))
@@ -50,16 +50,16 @@ func TestPassesOn(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "agent.sock")
 	defer agentAt(t, socket)()
 	r := New(Config{Agent: socket, Log: discard()})
-	for path, want := range map[string]int{"/NetworkDriver.CreateEndpoint": 200, "/NetworkDriver.Unheard": 404} {
+	for path, want := range map[string]int{"/NetworkDriver.CreateEndpoint": 200, "/NetworkDriver.Unknown": 404} {
 		if status, body := call(r, path, `{"a":1}`); status != want || body != "POST "+path+` {"a":1}` {
 			t.Errorf("%s: %d %s, want %d and what the agent says", path, status, body, want)
 		}
 	}
 }
 
-// TestAnswersForAnAgentThatIsAway: removals succeed, creations fail, fixed replies need no
+// TestAnswersWhileAgentIsDown: removals succeed, creations fail, fixed replies need no
 // agent. The relay waits once, not for every call.
-func TestAnswersForAnAgentThatIsAway(t *testing.T) {
+func TestAnswersWhileAgentIsDown(t *testing.T) {
 	r := New(Config{Agent: filepath.Join(t.TempDir(), "none.sock"), Patience: time.Millisecond, Log: discard(), Capabilities: cnm.Capabilities{Scope: "local"}})
 	for path, want := range map[string]int{
 		"/Plugin.Activate": 200, "/NetworkDriver.GetCapabilities": 200, "/IpamDriver.GetCapabilities": 200, "/IpamDriver.ReleasePool": 200,
