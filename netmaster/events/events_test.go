@@ -235,7 +235,7 @@ func TestResync(t *testing.T) {
 type stuck struct {
 	*httptest.ResponseRecorder
 	writing chan struct{} // gets one for each write that begins
-	release   chan struct{}
+	release chan struct{}
 }
 
 func (s *stuck) Write(p []byte) (int, error) {
