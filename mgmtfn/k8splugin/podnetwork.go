@@ -35,8 +35,8 @@ var (
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-// podNetwork reads the labels of the very pod the call is about, for a pod of the same
-// name but another UID is not it, and those of its namespace.
+// podNetwork reads the labels of the pod that the call is about (a pod of the same
+// name with another UID is a different one), and those of its namespace.
 func podNetwork(ctx context.Context, api metadata.Interface, want attachment.Pod, tenancy Tenancy) (state.NetworkRef, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -70,7 +70,7 @@ func podNetwork(ctx context.Context, api metadata.Interface, want attachment.Pod
 	return ref, nil
 }
 
-// unanswered says what is wrong when the API server does not return an object.
+// unanswered is the error when the API server does not return an object.
 func unanswered(object string, err error) error {
 	switch {
 	case err == nil:

@@ -37,8 +37,8 @@ func NewPods(api *rest.Config, node string) (func(context.Context) (map[string]b
 	}, nil
 }
 
-// podUIDs are those a pod may be known by. One that stands in the API server for a pod
-// which a kubelet has from a file tells the UID of that one, too.
+// podUIDs are the UIDs by which a pod may be known. A mirror pod, which represents a static
+// pod of the kubelet, also has the UID of that one.
 func podUIDs(pod *metav1.PartialObjectMetadata) []string {
 	uids := []string{string(pod.UID)}
 	if mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirrored != "" {
@@ -47,7 +47,7 @@ func podUIDs(pod *metav1.PartialObjectMetadata) []string {
 	return uids
 }
 
-// metadataClient makes a client for labels, annotations and UIDs: all that is needed.
+// metadataClient creates a client that reads metadata only: labels, annotations, UIDs.
 func metadataClient(api *rest.Config) (metadata.Interface, error) {
 	cfg := rest.CopyConfig(api)
 	cfg.Timeout = 10 * time.Second

@@ -17,8 +17,8 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// Limits of one call: its body in bytes, and its duration. A runtime that is told soon to
-// retry does so; nine seconds are enough for another netmaster to take over.
+// Limits of one call: its body in bytes, and its duration. A runtime retries
+// what fails; nine seconds are enough for another netmaster to take over.
 const (
 	maxBody     = 1 << 20
 	addTimeout  = 9 * time.Second

@@ -10,11 +10,11 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Tenancy says who decides where pods belong.
+// Tenancy is who chooses the tenant, network and group of pods.
 type Tenancy string
 
-// Open leaves it to pods, but for the tenant where their namespace names one. Strict
-// leaves it to namespaces: what a pod asks for must be what its namespace says, or allows.
+// Open lets pods choose, except for the tenant if their namespace names one. Strict
+// lets namespaces choose: a pod may only ask for what its namespace names or allows.
 const (
 	Open   Tenancy = "open"
 	Strict Tenancy = "strict"

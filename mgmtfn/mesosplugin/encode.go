@@ -14,7 +14,7 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/mesosplugin/mesosapi"
 )
 
-// encode puts what is attached in the version that the request names, or in the
+// encode writes the attachment in the CNI version that the request names, or in the
 // original's form.
 func encode(req mesosapi.Request, a cni.Attached) ([]byte, error) {
 	if req.Version == "" {
@@ -37,8 +37,8 @@ func encode(req mesosapi.Request, a cni.Attached) ([]byte, error) {
 	return json.Marshal(res)
 }
 
-// routed is the gateway if it is the network's. A network without one leads through the
-// switch, under an address on the link itself that the original does not know.
+// routed is the gateway if it is the network's. Containers of a network without gateway
+// use a link-local router address of the switch, which the original does not know.
 func routed(a cni.Attached, gateway string) string {
 	addr, err := netip.ParseAddr(gateway)
 	if err != nil {
@@ -52,7 +52,7 @@ func routed(a cni.Attached, gateway string) string {
 	return gateway
 }
 
-// texts say what a failed step was for.
+// texts describe failed steps.
 var texts = map[attachment.Step]string{
 	attachment.StepRequest:   "invalid request",
 	attachment.StepNetwork:   "failed to read labels",
@@ -65,7 +65,7 @@ var texts = map[attachment.Step]string{
 	attachment.StepAgent:     "the agent is not ready",
 }
 
-// failure is the body that tells of err.
+// failure is the response body for err.
 func failure(version string, err error) []byte {
 	f := attachment.FailureOf(err)
 	msg, why := "Contiv: "+texts[f.Step], strings.Join(strings.Fields(err.Error()), " ")

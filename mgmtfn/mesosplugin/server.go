@@ -34,7 +34,7 @@ type Agent interface {
 	Progress() (revision, settings int64, changed <-chan struct{})
 }
 
-// Config says what a server works with.
+// Config configures a Server.
 type Config struct {
 	Attacher *attachment.Attacher // somebody else runs it
 	Agent    Agent
@@ -44,11 +44,11 @@ type Config struct {
 // Server serves the socket of netcontiv. Create it with New.
 type Server struct{ cfg Config }
 
-// New makes a server; it serves nothing before Run.
+// New creates a server; it serves nothing before Run.
 func New(cfg Config) *Server { return &Server{cfg: cfg} }
 
-// Run waits until the agent knows what there is and then serves path, a unix socket,
-// until ctx ends. Calls that run then are let finish.
+// Run waits until the agent knows the networks and endpoints of the host and then serves
+// path, a unix socket, until ctx ends. Running calls finish.
 func (s *Server) Run(ctx context.Context, path string) error {
 	for {
 		_, _, changed := s.cfg.Agent.Progress()
@@ -70,7 +70,7 @@ func (s *Server) Run(ctx context.Context, path string) error {
 	return socket.Serve(ctx, l, srv, 5*time.Second)
 }
 
-// Handler returns the routes. What is no call is answered with 503, as in the original.
+// Handler returns the routes. Unknown paths are answered with 503, as in the original.
 func (s *Server) Handler() http.Handler {
 	at := s.cfg.Attacher
 	mux := http.NewServeMux()
@@ -128,7 +128,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, limit time.Durat
 	answer(w, http.StatusInternalServerError, failure(req.Version, err))
 }
 
-// answer sends a body of JSON, or none.
+// answer sends a JSON body, or none.
 func answer(w http.ResponseWriter, status int, body []byte) {
 	if len(body) > 0 {
 		w.Header().Set("Content-Type", "application/json")
@@ -137,7 +137,7 @@ func answer(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// read reads a request. Plugins name only versions that the agent can answer in.
+// read decodes a request. Plugins name only versions that the agent supports.
 func read(body io.Reader) (mesosapi.Request, error) {
 	var req mesosapi.Request
 	raw, err := io.ReadAll(body)
@@ -160,11 +160,11 @@ func read(body io.Reader) (mesosapi.Request, error) {
 	return req, &attachment.Failure{Step: attachment.StepRequest, Code: types.ErrIncompatibleCNIVersion, Err: err}
 }
 
-// network is the name of the CNI configuration that a request is about. A plugin of the
-// original does not say it, and works with one of that name only.
+// network is the name of the CNI configuration of a request. The original's plugin omits
+// it, and works with one name only.
 func network(req mesosapi.Request) string { return cmp.Or(req.Network, mesosapi.DefaultNetwork) }
 
-// wanted is what a request asks for.
+// wanted is the attachment that a request asks for.
 func wanted(req mesosapi.Request) attachment.Request {
 	name := cmp.Or(cni.ParseArgs(req.Args)[mesosapi.ArgTaskName], req.ContainerID)
 	return attachment.Request{

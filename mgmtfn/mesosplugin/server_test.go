@@ -70,7 +70,7 @@ func old(netns string) string {
 	return `{"cni_ifname":"eth0","cni_netns":"` + netns + `","cni_containerid":"8f0c1d52-0f5e","labels":{"io.contiv.network":"net1"}}`
 }
 
-// Plugins of the original get the original's bytes.
+// The original's plugins get the original's bytes.
 func TestOldPlugins(t *testing.T) {
 	w := ipv4(t)
 	s := newServer(w)
@@ -210,7 +210,7 @@ func TestFailuresHaveCodes(t *testing.T) {
 	}
 }
 
-// A port that cannot be removed is an error of the deletion; repeated, it succeeds.
+// A port that cannot be removed fails the deletion; when repeated, it succeeds.
 func TestDeletionSaysWhatFailed(t *testing.T) {
 	w := ipv4(t)
 	s := newServer(w)
@@ -291,7 +291,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// gate is an agent that knows nothing until it is opened.
+// gate is an agent that is not ready until it is opened.
 type gate struct {
 	mu      sync.Mutex
 	open    bool
@@ -313,7 +313,7 @@ func (g *gate) Progress() (int64, int64, <-chan struct{}) {
 	return 0, 0, g.changed
 }
 
-// The socket is there when the agent knows the host's networks, and no longer than the
+// The socket appears when the agent knows the host's networks, and disappears with the
 // server.
 func TestServesOnceTheAgentIsReady(t *testing.T) {
 	log := logrus.New()

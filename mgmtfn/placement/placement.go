@@ -16,13 +16,13 @@ const (
 	LabelGroup   = "io.contiv.net-group"
 )
 
-// What a container gets when nobody says anything.
+// The defaults.
 const (
 	DefaultTenant  = "default"
 	DefaultNetwork = "default-net"
 )
 
-// Labelled is the network that labels name, as far as they do.
+// Labelled is the network that labels name; parts that they do not name are empty.
 func Labelled(labels map[string]string) state.NetworkRef { return Annotated(labels, nil) }
 
 // Annotated is Labelled for an object that may have annotations instead of labels. A label
@@ -32,13 +32,13 @@ func Annotated(labels, annotations map[string]string) state.NetworkRef {
 	return state.NetworkRef{Tenant: look(LabelTenant), Network: look(LabelNetwork), Group: look(LabelGroup)}
 }
 
-// WithDefaults fills in what nobody has said.
+// WithDefaults fills in what is empty.
 func WithDefaults(r state.NetworkRef) state.NetworkRef {
 	return state.NetworkRef{Tenant: cmp.Or(r.Tenant, DefaultTenant), Network: cmp.Or(r.Network, DefaultNetwork), Group: r.Group}
 }
 
-// Tenant is the tenant of a pod, given what the pod and its namespace say; "" is nothing.
-// The namespace's word counts first.
+// Tenant is the tenant of a pod, given those that the pod and its namespace name; "" is none.
+// The namespace has precedence.
 func Tenant(pod, namespace string) string { return cmp.Or(namespace, pod, DefaultTenant) }
 
 // InNamespace is what a pod's labels name together with those of its namespace. A group

@@ -16,8 +16,8 @@ import (
 	"github.com/contiv/netplugin/utils/signal"
 )
 
-// maxReports bounds how many hosts may report; beyond it only hosts that are known are
-// listened to.
+// maxReports bounds how many hosts may report; beyond it, reports of unknown hosts are
+// refused.
 const maxReports = 20_000
 
 // A host's reports are spaced so that all hosts together send no more than one per
@@ -43,13 +43,13 @@ type Members struct {
 	removedHosts, removedEndpoints prometheus.Counter
 }
 
-// received is a report and when it came.
+// received is a report with its time of arrival.
 type received struct {
 	clusterapi.Report
 	at time.Time
 }
 
-// New makes Members that knows nobody. address is this netmaster's own, for display.
+// New makes an empty Members. address is this netmaster's own, for display.
 func New(address string) *Members {
 	return &Members{
 		removedHosts: prometheus.NewCounter(prometheus.CounterOpts{
@@ -93,7 +93,7 @@ func (m *Members) Follow(ctx context.Context, store objdb.Store) {
 	}
 }
 
-// broadcast wakes whoever waits for a change. The caller holds mu.
+// broadcast wakes all that wait for a change. The caller holds mu.
 func (m *Members) broadcast() {
 	m.changed.Broadcast()
 }
@@ -135,7 +135,7 @@ func (m *Members) Agents() (addresses map[string]string, known bool) {
 	return maps.Clone(m.agents), m.known
 }
 
-// Reporting says whether a host's agent has reported in the last StaleAfter.
+// Reporting reports whether a host's agent has sent a report in the last StaleAfter.
 func (m *Members) Reporting(host string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -143,7 +143,7 @@ func (m *Members) Reporting(host string) bool {
 	return ok && m.now().Sub(r.at) < clusterapi.StaleAfter
 }
 
-// Forget drops the report of a host that is no part of the cluster any more.
+// Forget drops the report of a host that is no longer part of the cluster.
 func (m *Members) Forget(host string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -204,7 +204,7 @@ type Known struct {
 	Gone, CleanUp       time.Time // since when it is not registered, and when that has consequences; zero: it is
 }
 
-// Join adds to hosts what is stored of them, and the hosts that only the store knows.
+// Join adds the stored data to hosts, and the hosts that exist in the store only.
 // revision and settings are what a host must have applied to be up to date.
 func Join(hosts []clusterapi.Host, stored map[string]Known, revision, settings int64) []clusterapi.Host {
 	seen := map[string]bool{}
@@ -236,8 +236,8 @@ func stamp(t time.Time) string {
 }
 
 // Applied waits until every registered host has applied what has been written up to
-// revision, and the global settings of revision settings, or ctx ends, and says which
-// have not.
+// revision, and the global settings of revision settings, or ctx ends, and returns those
+// that have not.
 func (m *Members) Applied(ctx context.Context, revision, settings int64) clusterapi.Applied {
 	for {
 		a, changed := m.applied(revision, settings)

@@ -6,13 +6,13 @@ import (
 	"github.com/contiv/netplugin/state/clusterapi"
 )
 
-// hostsByState is how many hosts there are of each sort.
+// hostsByState is the number of hosts in each state.
 func hostsByState() *prometheus.Desc {
 	return prometheus.NewDesc("contiv_netmaster_hosts", "Hosts that are registered or have reported, by state.", []string{"state"}, nil)
 }
 
-// Removed counts hosts that have been removed because they stayed away, and endpoints
-// that have been removed with their host.
+// Removed counts hosts that were removed because they stayed down, and the endpoints that
+// were removed with them.
 func (m *Members) Removed(hosts, endpoints int) {
 	m.removedHosts.Add(float64(hosts))
 	m.removedEndpoints.Add(float64(endpoints))

@@ -40,7 +40,7 @@ func (m *Members) Handler() http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		// A client that has gone is nobody's error.
+		// A client that has disconnected is not an error.
 		_ = json.NewEncoder(w).Encode(clusterapi.ReportResponse{SpacingMS: int(spacing / time.Millisecond)})
 	})
 	return httproutes.OrNotFound(mux)

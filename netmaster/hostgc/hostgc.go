@@ -1,14 +1,14 @@
-// Package hostgc removes what hosts that are gone for good leave behind: their endpoints,
-// and with them addresses that nobody uses.
+// Package hostgc removes the endpoints of hosts that are gone for good, and so frees their
+// addresses.
 //
-// A host that is only down for a while must keep them: its containers may still run. So
-// two things have to be proved before anything is removed: the host is not registered, as
-// the store itself says at that moment, and it has been down for the whole grace period,
-// which is counted from a record that outlives changes of leader. Besides, this leader
-// must have seen it down for a while itself, and its agent must not report.
+// A host that is down for a while keeps them: its containers may still run. Before
+// anything is removed, the store must say at that moment that the host is not registered,
+// and it must have been down for the whole grace period, which is counted from a record
+// that outlives changes of leader. Besides, this leader must have seen it down for a while
+// itself, and its agent must not report.
 //
 // A host of a Kubernetes cluster is gone for good when its Node has been deleted. Then
-// only the proofs count, and no grace period.
+// the grace period does not apply, but all other conditions do.
 package hostgc
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Intent is what a Collector asks of the intent.
+// Intent is what a Collector needs of package intent.
 type Intent interface {
 	// Hosts returns what is stored of each host, by label.
 	Hosts(ctx context.Context) (map[string]cluster.Known, error)
@@ -43,11 +43,11 @@ type Intent interface {
 	RemoveEndpoint(ctx context.Context, id string) error
 }
 
-// Nodes tells which Nodes of Kubernetes there are.
+// Nodes reports which Nodes of Kubernetes exist.
 type Nodes interface {
-	// Gone reports whether there certainly is no Node of that name.
+	// Gone reports whether a Node of that name certainly does not exist.
 	Gone(ctx context.Context, name string) bool
-	// Changed returns a channel that is closed when a Node comes or goes.
+	// Changed returns a channel that is closed when a Node is added or deleted.
 	Changed() <-chan struct{}
 }
 
@@ -63,7 +63,7 @@ type Config struct {
 	Nodes Nodes // nil: hosts are in no Kubernetes cluster
 }
 
-// Collector looks after hosts that are down, for one term.
+// Collector watches hosts that are down, for one term of the leader.
 type Collector struct {
 	cfg    Config
 	intent Intent
@@ -72,7 +72,7 @@ type Collector struct {
 	checking sync.Mutex // held while hosts are checked
 }
 
-// New returns a Collector that does nothing yet; see Run.
+// New returns a Collector that does nothing before Run.
 func New(cfg Config, intent Intent) *Collector {
 	if cfg.Grace == 0 {
 		cfg.Grace = DefaultGrace
@@ -103,8 +103,7 @@ const DefaultGrace = 24 * time.Hour
 // downRoot holds one record for each host that is down.
 const downRoot = state.OperRoot + "netmaster/absent/"
 
-// Pace of looking at the hosts, and how long a leader watches a host before it believes
-// that it is down.
+// Interval of checks, and how long a leader must see a host down before it acts.
 const (
 	slowestLook = 30 * time.Second
 	fastestLook = 20 * time.Millisecond
@@ -241,8 +240,8 @@ func (c *Collector) check(ctx context.Context) error {
 	return nil
 }
 
-// nodeGone reports whether a host was a Node of a cluster of Kubernetes, and is none any
-// more. node is empty for a host that never was.
+// nodeGone reports whether a host was a Kubernetes Node that has been deleted. node is
+// empty for a host that never was one.
 func (c *Collector) nodeGone(ctx context.Context, node string) bool {
 	return node != "" && c.cfg.Nodes != nil && c.cfg.Nodes.Gone(ctx, node)
 }
@@ -271,7 +270,7 @@ func (c *Collector) recordUp(ctx context.Context, label string) error {
 	return nil
 }
 
-// fenced applies operations that are no part of the model, if this leader still leads.
+// fenced applies operations outside the model, if this leader still leads.
 func (c *Collector) fenced(ctx context.Context, ops ...objdb.Op) error {
 	_, err := c.cfg.Store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{c.cfg.Fence}, Then: ops})
 	if errors.Is(err, objdb.ErrCompareFailed) {
@@ -280,8 +279,8 @@ func (c *Collector) fenced(ctx context.Context, ops ...objdb.Op) error {
 	return err
 }
 
-// mayRun returns why a host that seems to be down must keep what it has, or nil. It asks
-// the store, not what has been seen of it.
+// mayRun returns why a host that seems to be down must keep its endpoints, or nil. It reads
+// the store, not a cache of it.
 func (c *Collector) mayRun(ctx context.Context, label string) error {
 	kvs, _, err := c.cfg.Store.List(ctx, state.ServiceRoot+clusterapi.AgentService+"/")
 	if err != nil {
@@ -300,8 +299,8 @@ func (c *Collector) mayRun(ctx context.Context, label string) error {
 }
 
 // removeHost removes the endpoints of a host that is gone, their operational records and
-// the host's own record, and returns how many endpoints those were. Cut off in between,
-// the rest is left to the next leader: the record that it is down goes last.
+// the host's own record, and returns the number of endpoints. If it is interrupted, the
+// next leader continues: the record that the host is down is removed last.
 func (c *Collector) removeHost(ctx context.Context, label string) (int, error) {
 	switch err := c.mayRun(ctx, label); {
 	case errs.Is(err, errs.InUse):
@@ -366,10 +365,10 @@ func (c *Collector) removeEndpointsOf(ctx context.Context, label string) (int, e
 	return removed, errors.Join(failed...)
 }
 
-// CollectGarbage removes at once what is left of hosts that have been down for longer
-// than older: of all, or of the one that is named. dryRun: only says what that would be.
-// A host that is registered, or whose agent reports, is left alone; named, it is an
-// error of kind InUse.
+// CollectGarbage removes at once the endpoints of hosts that have been down for longer
+// than older: of all hosts, or of the named one. dryRun only lists them. A host that is
+// registered, or whose agent reports, is skipped; if it is named, that is an error of kind
+// InUse.
 func (c *Collector) CollectGarbage(ctx context.Context, host string, older time.Duration, dryRun bool) ([]clusterapi.GoneHost, error) {
 	if err := c.check(ctx); err != nil {
 		return nil, err

@@ -166,9 +166,8 @@ func networkN1(t *testing.T, e term) {
 	}
 }
 
-// TestDeadHost: a host that stays away is removed with all that is homed on it, and
-// nothing else is; also when nobody but its endpoints tells of it, and when nobody else
-// is registered.
+// TestDeadHost: a host that stays down is removed with its endpoints, and nothing else is;
+// also when only its endpoints mention it, and when no other host is registered.
 func TestDeadHost(t *testing.T) {
 	h := newHosts(t)
 	h.register("h1")
@@ -246,8 +245,8 @@ func TestHostDownSurvives(t *testing.T) {
 	h.wantLeft("hosts down", downRoot)
 }
 
-// TestProofs: whatever has been seen of a host, it keeps everything when the store says it
-// is registered, or its agent reports.
+// TestProofs: whatever has been observed of a host, it keeps everything while the store says
+// that it is registered, or its agent reports.
 func TestProofs(t *testing.T) {
 	h := newHosts(t)
 	h.register("h1")
@@ -291,8 +290,8 @@ func TestFormerLeaderRemovesNothing(t *testing.T) {
 	h.wantLeft("hosts", state.HostRoot, "h1")
 }
 
-// TestHalfRemoved: a removal that the store cut off is ended later; nothing is lost track
-// of meanwhile.
+// TestHalfRemoved: a removal that the store interrupted is finished later, and nothing is
+// forgotten meanwhile.
 func TestHalfRemoved(t *testing.T) {
 	h := newHosts(t)
 	h.register("h1")
@@ -325,7 +324,8 @@ func TestHalfRemoved(t *testing.T) {
 	h.wantLeft("hosts down", downRoot)
 }
 
-// TestGarbage: by hand the grace need not be waited for, and a dry run removes nothing.
+// TestGarbage: garbage collection on request does not wait for the grace period, and a dry run
+// removes nothing.
 func TestGarbage(t *testing.T) {
 	h := newHosts(t)
 	h.register("h1")

@@ -10,7 +10,7 @@ import (
 	"github.com/contiv/netplugin/utils/signal"
 )
 
-// nodesGone is a cluster of Kubernetes whose Nodes have gone, by name.
+// nodesGone is a Kubernetes cluster whose Nodes have been deleted, by name.
 type nodesGone struct {
 	mu      sync.Mutex
 	gone    map[string]bool
@@ -36,8 +36,8 @@ func (n *nodesGone) remove(name string) {
 	n.changed.Broadcast()
 }
 
-// TestDeletedNode: with its Node, a host loses the grace, and nothing else: one that is
-// registered, whose Node is there or that never was one keeps everything.
+// TestDeletedNode: the grace period does not apply to a host whose Node was deleted; a host that
+// is registered, whose Node exists or that never was one keeps everything.
 func TestDeletedNode(t *testing.T) {
 	h := newHosts(t)
 	hosts := []string{"alive", "away", "dead", "plain"}

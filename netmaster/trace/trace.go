@@ -1,7 +1,7 @@
-// Package trace follows a packet from host to host: it finds out who is meant, and asks
-// the agent of each host that the packet comes to. Nothing is sent.
+// Package trace follows a packet from host to host: it finds the endpoints, and asks
+// the agent of each host on the way. Nothing is sent.
 //
-// What is told holds for the first packet of a connection, and for the answer to it.
+// The result holds for the first packet of a connection, and for the answer to it.
 package trace
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Cluster is what must be known of the cluster.
+// Cluster is what a trace needs to know of the cluster.
 type Cluster interface {
 	// EndpointsAt finds endpoints by an address, in one tenant or, for "", in all.
 	EndpointsAt(a netip.Addr, tenant string) []*state.Endpoint
@@ -48,7 +48,7 @@ type tracer struct {
 	tenant  string
 }
 
-// Run answers a query. Who is unknown is NotFound, what cannot be asked Invalid. When the
+// Run answers a query. An unknown end is NotFound, an impossible query Invalid. When the
 // agent of a later host cannot be asked, the trace ends there and says so.
 func Run(ctx context.Context, c Cluster, agents Agents, q traceapi.Query) (*traceapi.Trace, error) {
 	t := &tracer{cluster: c, agents: agents, tenant: q.Tenant}
@@ -106,7 +106,7 @@ func verdict(what string, hops []traceapi.Hop, end traceapi.End, err error) stri
 	return fmt.Sprintf("%s is %s on host %s", what, end.Words, host)
 }
 
-// begin finds out who is meant and what is to be sent.
+// begin resolves both ends and the packet.
 func (t *tracer) begin(q traceapi.Query) (*traceapi.Trace, error) {
 	proto := cmp.Or(strings.ToLower(q.Proto), map[bool]string{true: "tcp", false: "icmp"}[q.Port != 0])
 	switch {
@@ -157,8 +157,8 @@ func ofFamily(addrs []netip.Addr, four bool) netip.Addr {
 	return netip.Addr{}
 }
 
-// find finds who is meant, with the addresses that come into question. What is found
-// first settles the tenant.
+// find resolves one end, with its candidate addresses. The end that is found first
+// determines the tenant.
 func (t *tracer) find(what, text string) (traceapi.Place, []netip.Addr, error) {
 	if text == "" {
 		return traceapi.Place{}, nil, errs.New(errs.Invalid, "%s: expected an endpoint or an address", what)
@@ -240,8 +240,8 @@ func (t *tracer) follow(ctx context.Context, host string, req traceapi.HopReques
 	return hops, end, errs.New(errs.Internal, "after %d hosts it has not arrived", mostHops)
 }
 
-// choose finds, where a packet goes to several places, the one that leads to whom it is
-// for.
+// choose finds, where a packet goes to several places, the one that leads to its
+// receiver.
 func (t *tracer) choose(ends []traceapi.End, to traceapi.Place) traceapi.End {
 	rank := func(e traceapi.End) int {
 		switch {
@@ -273,7 +273,7 @@ func (t *tracer) hostAt(vtep netip.Addr) string {
 	return ""
 }
 
-// hostOf finds the host of an endpoint by the address that the packet is for by now.
+// hostOf finds the host of an endpoint by the packet's present destination.
 func (t *tracer) hostOf(a netip.Addr, to traceapi.Place) string {
 	if found := t.cluster.EndpointsAt(a, t.tenant); len(found) == 1 {
 		return found[0].HomingHost
@@ -281,7 +281,7 @@ func (t *tracer) hostOf(a netip.Addr, to traceapi.Place) string {
 	return to.Host
 }
 
-// named gives the endpoints that were asked about their names in what is told.
+// named puts the names of both ends into the result.
 func (t *tracer) named(out *traceapi.Trace) *traceapi.Trace {
 	var pairs []string
 	for _, p := range []traceapi.Place{out.From, out.To} {

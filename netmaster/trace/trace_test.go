@@ -94,7 +94,7 @@ var (
 
 func ends(e ...traceapi.End) []traceapi.End { return e }
 
-// A packet is followed from host to host, and so is its answer.
+// TestFollow: a packet is followed from host to host, and so is its answer.
 func TestFollow(t *testing.T) {
 	far := netip.MustParseAddr("192.168.60.9")
 	for _, c := range []struct {
@@ -187,7 +187,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// What cannot be meant is refused, and the text says what to do.
+// Impossible queries are refused, and the error says what to do.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		q    traceapi.Query

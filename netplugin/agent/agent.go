@@ -1,7 +1,7 @@
-// Package agent keeps one host equal to what the store says. It follows the state
+// Package agent keeps one host in sync with the store. It follows the state
 // prefix in one ordered watch, joins the records (an endpoint with its network and
-// its host) and declares the result to the driver. It never asks what the previous
-// event was: every object is declared whole, and a snapshot is a list like any other.
+// its host) and declares the result to the driver. It never depends on the previous
+// event: every object is declared as a whole, and a snapshot is a list like any other.
 package agent
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/contiv/netplugin/utils/signal"
 )
 
-// Config says who the agent is and what it works with.
+// Config is an agent's identity and dependencies.
 type Config struct {
 	HostLabel string
 	VTEP      netip.Addr
@@ -39,14 +39,14 @@ type Config struct {
 	BGPSecret func(ctx context.Context, host string) (string, error)
 	// Addresses, if set, lists the addresses of this host.
 	Addresses func() []netip.Addr
-	// OnBatch, if set, is given everything of the state prefix, before the driver is told
-	// of it. It must not call the agent.
+	// OnBatch, if set, receives every batch of the state prefix before the driver
+	// does. It must not call the agent.
 	OnBatch func(objdb.Batch)
 	Log     logrus.FieldLogger
 }
 
 // Master writes what this host has in the store; see cluster.Master. It waits for a
-// leader until ctx ends, and asking again is no harm.
+// leader until ctx ends. Calls may be repeated.
 type Master interface {
 	PutHostRecords(ctx context.Context, host string, r masterapi.HostRecords) error
 }
@@ -134,7 +134,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// admit returns what is to be applied of a batch, if anything is, and notes what is not.
+// admit returns the part of a batch to apply, if any, and logs what is withheld.
 func (a *Agent) admit(b objdb.Batch) (objdb.Batch, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -152,7 +152,7 @@ func (a *Agent) admit(b objdb.Batch) (objdb.Batch, bool) {
 }
 
 // followGlobal waits for the global settings, which the first leader writes, and
-// passes every change on.
+// forwards every change.
 func (a *Agent) followGlobal(ctx context.Context) error {
 	first := true
 	for batch := range a.cfg.Store.Watch(ctx, state.GlobalKey) {
@@ -189,7 +189,7 @@ func (a *Agent) followGlobal(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// synced tells the driver that everything has been declared, once that is so.
+// synced tells the driver that everything has been declared, once that is true.
 func (a *Agent) synced() {
 	if a.loaded && a.global != nil {
 		a.cfg.Driver.Synced(drivers.SourceStore)
@@ -201,9 +201,9 @@ func (a *Agent) broadcast() {
 }
 
 // Network returns a network, waiting for it to become known, and for this host's record
-// to be in the store: other hosts take nothing from a tunnel address that they do not
-// know, and so learn of the host before any endpoint it asks for. Without these at ctx's
-// end the error says so.
+// to be in the store: other hosts accept nothing from a tunnel address that they do not
+// know, and so learn of the host before any endpoint it asks for. If either is missing when ctx
+// ends, the error says which.
 func (a *Agent) Network(ctx context.Context, id string) (drivers.Network, error) {
 	for {
 		a.mu.Lock()
@@ -265,7 +265,7 @@ func (a *Agent) LocalEndpoints() []state.Endpoint {
 // PortsChanged says that a container of this host was attached or detached.
 func (a *Agent) PortsChanged() { a.oper.wake() }
 
-// operRecords says what was done for each endpoint of this host.
+// operRecords are the operational records of this host's endpoints.
 func (a *Agent) operRecords() (map[string]state.OperEndpoint, bool) {
 	if a.Ready() != nil || a.cfg.Driver.Ready() != nil {
 		return nil, false
@@ -288,7 +288,7 @@ func (a *Agent) operRecords() (map[string]state.OperEndpoint, bool) {
 	return out, true
 }
 
-// Progress says how far the agent has followed the store: up to which store revision
+// Progress returns how far the agent has followed the store: up to which store revision
 // the state has been declared to the driver, and at which one the global settings have;
 // 0 when none has. changed is closed when there is more.
 func (a *Agent) Progress() (revision, settings int64, changed <-chan struct{}) {

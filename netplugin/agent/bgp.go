@@ -11,7 +11,7 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// setBgp notes a host's BGP speaker: of this host, to run it; of any, to know which
+// setBgp stores a host's BGP speaker: this host's to run it, any host's to know which
 // hosts are on one link.
 func (a *Agent) setBgp(rec state.Bgp) {
 	c, err := asSpeaker(rec)
@@ -33,8 +33,8 @@ func (a *Agent) removeBgp(host string) {
 	delete(a.links, host)
 }
 
-// setLink notes the subnet by which a host is connected to its routers. Endpoints whose
-// host is thereby on this host's link, or no longer, are reached in another way.
+// setLink stores the subnet in which a host meets its routers. Endpoints whose
+// host thereby joins or leaves this host's link are reached differently.
 func (a *Agent) setLink(host string, link netip.Prefix) {
 	old := a.links[host]
 	a.links[host] = link
@@ -54,7 +54,7 @@ func (a *Agent) setLink(host string, link netip.Prefix) {
 }
 
 // onOtherLink reports whether a host is known not to share this one's VLANs: both have
-// routers, and these are on different subnets. Then only routes lead there.
+// routers, on different subnets. Then such a host is reached by routes only.
 func (a *Agent) onOtherLink(host string) bool {
 	own, other := a.links[a.cfg.HostLabel], a.links[host]
 	return own.IsValid() && other.IsValid() && own != other

@@ -9,16 +9,16 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// guard holds a snapshot back that would take everything from running containers: one
+// guard withholds a snapshot that would disconnect all running containers: one
 // without any network while containers of this host are in some. netmaster deletes no network
-// that is in use, so the store has been emptied, or is another one, or shows no longer all of
-// itself. It belongs to the one that applies batches.
+// that is in use, so the store has been emptied, replaced by another one, or no longer shows all of
+// itself. It is used by the goroutine that applies batches only.
 type guard struct {
 	held map[string]objdb.Event // what is there, by key; nil: nothing is held back
 	at   int64                  // revision of held
 }
 
-// admit returns what is to be applied of a batch, if anything is. inUse says whether
+// admit returns the part of a batch to apply, if any. inUse reports whether
 // containers of this host are in networks.
 func (g *guard) admit(b objdb.Batch, inUse bool) (objdb.Batch, bool) {
 	if b.Snapshot {

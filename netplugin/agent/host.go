@@ -21,8 +21,8 @@ func (a *Agent) kickHost() {
 	}
 }
 
-// SetNode says that the cluster of Kubernetes has a Node for this host: when it has no
-// more, netmaster need not wait to give up on a host that is down.
+// SetNode records the Kubernetes Node of this host: once the Node is
+// deleted, netmaster removes a host that is down without waiting.
 func (a *Agent) SetNode(name string) {
 	a.mu.Lock()
 	a.node = name
@@ -30,7 +30,7 @@ func (a *Agent) SetNode(name string) {
 	a.kickHost()
 }
 
-// HostChanged says that this host's addresses may have changed.
+// HostChanged is called when this host's addresses may have changed.
 func (a *Agent) HostChanged() { a.kickHost() }
 
 // hostRecord is what this host's record should be.
@@ -47,11 +47,11 @@ func (a *Agent) hostRecord() state.Host {
 	return rec
 }
 
-// askWithin bounds one request to netmaster: then the log says what it is that does not work.
+// askWithin bounds one request to netmaster, so that a failure is logged soon.
 const askWithin = 10 * time.Second
 
 // publishHost keeps this host's record current. The record stays when the
-// agent goes: the host's containers remain reachable.
+// agent stops: the host's containers remain reachable.
 func (a *Agent) publishHost(ctx context.Context) error {
 	again := retry.New(time.Second, 5*time.Second)
 	for {
@@ -72,7 +72,7 @@ func (a *Agent) publishHost(ctx context.Context) error {
 	}
 }
 
-// putHost has the record written unless it is stored just so.
+// putHost has the record written unless the stored one is equal.
 func (a *Agent) putHost(ctx context.Context, rec state.Host) error {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
@@ -90,8 +90,8 @@ func (a *Agent) putHost(ctx context.Context, rec state.Host) error {
 	return a.cfg.Master.PutHostRecords(ctx, a.cfg.HostLabel, masterapi.HostRecords{Host: &rec})
 }
 
-// compareMTU warns of a host through whose tunnels other packets fit than through ours:
-// large ones get lost on the way, and nobody says so.
+// compareMTU warns of a host whose tunnel MTU differs from ours:
+// large packets would be lost silently.
 func (a *Agent) compareMTU(rec state.Host) {
 	if a.cfg.MTU != 0 && rec.MTU != 0 && rec.MTU != a.cfg.MTU {
 		a.cfg.Log.WithFields(logrus.Fields{"host": rec.ID, "mtu": rec.MTU, "own": a.cfg.MTU}).

@@ -63,7 +63,7 @@ func (a *Agent) apply(batch objdb.Batch) {
 	a.broadcast()
 }
 
-// forgetMissing takes back what a snapshot does not contain.
+// forgetMissing removes what a snapshot does not contain.
 func (a *Agent) forgetMissing(batch objdb.Batch) {
 	present := make(map[string]struct{}, len(batch.Events))
 	for _, ev := range batch.Events {
@@ -79,7 +79,7 @@ func (a *Agent) forgetMissing(batch objdb.Batch) {
 	forget(present, state.BgpRoot, a.links, a.removeBgp)
 }
 
-// forget removes what is known of one kind, by id, and has no key among those present.
+// forget removes the objects of one kind, by id, whose keys are not present.
 func forget[V any](present map[string]struct{}, prefix string, known map[string]V, remove func(id string)) {
 	for id := range known {
 		if _, ok := present[prefix+id]; !ok {
@@ -118,7 +118,7 @@ func (a *Agent) setNetwork(rec state.Network) {
 	}
 }
 
-// setGroup notes a group; what it says about quality of service goes to its endpoints.
+// setGroup stores a group and applies its QoS to its endpoints.
 func (a *Agent) setGroup(g state.EndpointGroup) {
 	if _, err := asQoS(g); err != nil {
 		a.cfg.Log.WithError(err).Error("a part of a group's quality of service is ignored")
@@ -162,7 +162,7 @@ func (a *Agent) removeRule(id string) {
 	}
 }
 
-// removeNetwork takes a network back. Endpoints still in it go as well: netmaster
+// removeNetwork removes a network. Endpoints still in it are removed too: netmaster
 // deletes them first, so this concerns orphans only.
 func (a *Agent) removeNetwork(id string) {
 	delete(a.networks, id)
@@ -195,7 +195,7 @@ func (a *Agent) setHost(rec state.Host) {
 	}
 }
 
-// hostAddresses are all addresses that a host's record tells; what is no address is left
+// hostAddresses are all addresses in a host's record; what is not an address is left
 // out.
 func hostAddresses(rec state.Host) []netip.Addr {
 	var out []netip.Addr
@@ -248,7 +248,7 @@ func (a *Agent) removeEndpoint(id string) {
 	}
 }
 
-// declare tells the driver of an endpoint, as far as what it needs is known.
+// declare declares an endpoint to the driver once its network and host are known.
 func (a *Agent) declare(id string) {
 	rec := a.endpoints[id]
 	n, ok := a.networks[rec.NetID]

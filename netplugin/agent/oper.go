@@ -15,13 +15,13 @@ import (
 
 // operWriter keeps the host's operational records in the store equal to what a
 // function says. It is off the path of attaching a container: whoever reads the
-// records may lag a moment.
+// records may see them late.
 type operWriter struct {
 	cfg  Config
 	want func() (records map[string]state.OperEndpoint, known bool)
 	kick chan struct{}
 
-	// records belongs to run.
+	// records is used by run only.
 	records *delta.Map[string, state.OperEndpoint]
 }
 

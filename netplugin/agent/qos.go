@@ -11,7 +11,7 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// asQoS reads what a group's record says about quality of service. What cannot be
+// asQoS reads the QoS settings of a group's record. What cannot be
 // read is left out, and named by the error.
 func asQoS(g state.EndpointGroup) (ofnet.QoS, error) {
 	var q ofnet.QoS
@@ -35,8 +35,8 @@ func asQoS(g state.EndpointGroup) (ofnet.QoS, error) {
 
 // kilobits reads a bandwidth as "10 mbps": a number and a unit, whose first letter
 // counts: g is 1024³ bit/s, m 1024², k 1024. The result is in kbit/s of 1000 bit/s,
-// rounded down; the empty text is 0, which means no limit. Too large a number is as
-// good as the largest.
+// rounded down; the empty text is 0, which means no limit. A number that is too large becomes
+// the largest.
 func kilobits(s string) (uint32, error) {
 	if s == "" {
 		return 0, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/contiv/netplugin/state"
 )
 
-// The functions here turn records into what the driver needs. They fail only on
+// The functions here turn records into drivers' objects. They fail only on
 // content that netmaster never writes; the object is then left out, with a log line.
 
 func asGlobal(g state.Global) (drivers.Global, error) {
@@ -23,7 +23,7 @@ func asGlobal(g state.Global) (drivers.Global, error) {
 	return drivers.Global{FwdMode: g.FwdMode, ARPMode: g.ARPMode, PvtSubnet: pvt.Masked()}, nil
 }
 
-// Highest numbers of VLANs (IEEE 802.1Q) and of VXLAN segments (RFC 7348).
+// The largest VLAN ID (IEEE 802.1Q) and VNI (RFC 7348).
 const maxVLAN, maxVNI = 4094, 1<<24 - 1
 
 func asNetwork(n state.Network) (drivers.Network, error) {

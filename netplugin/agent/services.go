@@ -62,14 +62,14 @@ func (a *Agent) removeProviders(id string) {
 	a.services.stale[id] = struct{}{}
 }
 
-// providerChanged says that an endpoint is not what it was.
+// providerChanged is called when an endpoint has changed.
 func (a *Agent) providerChanged(endpoint string) {
 	for id := range a.services.providing[endpoint] {
 		a.services.stale[id] = struct{}{}
 	}
 }
 
-// declareServices declares those of which something has changed, once.
+// declareServices declares the services that have changed, each once.
 func (a *Agent) declareServices() {
 	for id := range a.services.stale {
 		delete(a.services.stale, id)

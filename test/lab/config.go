@@ -16,7 +16,7 @@ import (
 // MaxHosts bounds a lab: host n has address .9+n in every underlay network.
 const MaxHosts = 99
 
-// Config says what lab is wanted. The zero value of a field means its default.
+// Config describes a lab. The zero value of a field means its default.
 type Config struct {
 	Dir     string `json:"-"`             // where the lab keeps its files; must not hold anything else
 	Bin     string `json:"bin"`           // directory with the binaries of make build
@@ -33,36 +33,36 @@ type Config struct {
 	// Kubernetes makes the hosts nodes of a cluster, with its control plane on host1.
 	Kubernetes bool `json:"kubernetes,omitempty"`
 	// Containerd says which one the nodes of the cluster have, host by host: 1 (the
-	// distribution's, default) or 2 (of scripts/containerd). The last counts for the rest.
+	// distribution's, default) or 2 (of scripts/containerd). The last entry applies to all further hosts.
 	Containerd []string `json:"containerd,omitempty"`
 	// ServiceProxy is --service-proxy of the agents of a cluster; default full, as no node
 	// runs kube-proxy.
 	ServiceProxy string `json:"serviceProxy,omitempty"`
 	// Tenancy is --tenancy of the agents of a cluster; default its own.
 	Tenancy string `json:"tenancy,omitempty"`
-	// ClusterDNS has pods of a cluster ask KubeDNS, where somebody has to answer.
+	// ClusterDNS makes KubeDNS the name server of pods; the caller has to run one there.
 	ClusterDNS bool `json:"clusterDNS,omitempty"`
-	// SharedDocker has the Engines, of version 20, share networks through the store, which
+	// SharedDocker makes the Engines, of version 20, share networks through the store, which
 	// must be etcd.
 	SharedDocker bool `json:"sharedDocker,omitempty"`
 	// Relay puts netplugin docker-relay between the Engines and the agents.
 	Relay bool `json:"relay,omitempty"`
-	// Managed has the Engines run the agents, as managed plugins.
+	// Managed makes the Engines run the agents, as managed plugins.
 	Managed bool `json:"managed,omitempty"`
-	// Takeover gives the interface of the control network to the VLANs, as on hosts that
-	// have one interface only; with netmode vlan.
+	// Takeover makes the interface of the control network an uplink too, as on hosts that
+	// have only one interface; with netmode vlan.
 	Takeover bool `json:"takeover,omitempty"`
 	// MasterFlags are more flags of netmaster, AgentFlags of netplugin.
 	MasterFlags []string `json:"masterFlags,omitempty"`
 	AgentFlags  []string `json:"agentFlags,omitempty"`
-	// Mesos has netplugin serve Mesos besides what its mode does.
+	// Mesos makes netplugin serve Mesos in addition to its mode.
 	Mesos bool `json:"mesos,omitempty"`
 	// Bare brings up hosts with Open vSwitch only; with Kubernetes also a cluster that has
 	// no network yet, as kubeadm leaves it, and a store if it is a separate one.
 	Bare bool `json:"bare,omitempty"`
-	// Routers are those of the physical network, by what speaks BGP on them: frr or bird.
+	// Routers are the routers of the physical network, each named by its BGP daemon: frr or bird.
 	Routers []string `json:"routers,omitempty"`
-	// BGPPassword is what the routers sign their sessions with; "" for nothing.
+	// BGPPassword is the TCP MD5 password of the routers' sessions (RFC 2385); "" for none.
 	BGPPassword string `json:"bgpPassword,omitempty"`
 	// BGPTTLSecurity are the numbers of hosts whose sessions the routers bind to the link
 	// (RFC 5082).
@@ -73,11 +73,11 @@ type Config struct {
 	LogLevel string `json:"logLevel"`
 	// Timeout bounds the wait for all daemons together; default one minute, five with Kubernetes or managed plugins.
 	Timeout time.Duration `json:"-"`
-	// Progress gets one line for each step; nil for none.
+	// Progress receives one line for each step; nil for none.
 	Progress io.Writer `json:"-"`
 }
 
-// Values of Config.ServiceProxy: who leads to Services.
+// Values of Config.ServiceProxy: who translates Services.
 const (
 	ProxyFull = "full" // the agents
 	ProxyPods = "pods" // the agents lead pods only
@@ -90,7 +90,7 @@ const (
 	StoreConsul   = "consul"
 )
 
-// withDefaults fills in what is not given and refuses what cannot be.
+// withDefaults sets defaults and validates.
 func (c Config) withDefaults() (Config, error) {
 	set := func(s *string, value string) {
 		if *s == "" {
@@ -187,7 +187,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// findPrograms fails early, with what to do, when something is not installed.
+// findPrograms fails early, and says what to install, when a program is missing.
 func (c Config) findPrograms() error {
 	if _, err := os.Stat(c.Init); err != nil {
 		return errs.New(errs.NotFound, "program %s is missing: run make build", c.Init)

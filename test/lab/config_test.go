@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestServiceProxy: the agents of a cluster are told who leads to Services.
+// TestServiceProxy: the agents of a cluster are told who translates Services.
 func TestServiceProxy(t *testing.T) {
 	for _, c := range []struct{ given, want string }{{"", ProxyFull}, {ProxyFull, ProxyFull}, {ProxyPods, ProxyPods}} {
 		cfg, err := Config{Dir: "d", Kubernetes: true, ServiceProxy: c.given}.withDefaults()

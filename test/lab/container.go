@@ -17,7 +17,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Attachment says what container is wanted.
+// Attachment describes a container.
 type Attachment struct {
 	Host    string
 	Name    string // unique in the lab
@@ -84,11 +84,11 @@ func (l *Lab) Attach(ctx context.Context, a Attachment) (Container, error) {
 	}
 	c := Container{
 		Name: a.Name, Host: a.Host, Tenant: a.Tenant, Network: a.Network, Group: a.Group, Plugin: a.Plugin,
-		// A container of the same name is another one after all.
+		// Another container has the same name.
 		ContainerID: a.Name + "-" + hex.EncodeToString(id),
 		Netns:       "/run/netns/" + a.Name, Interface: cniInterface, IPs: []string{},
 	}
-	// From here on the container is on record, and Detach removes whatever there is.
+	// From here on the container is recorded, and Detach removes whatever exists.
 	if err := writeNew(l.containerFile(c.Name), c); err != nil {
 		if errs.Is(err, errs.Exists) {
 			return Container{}, errs.New(errs.Exists, "container %s is attached already", c.Name)
@@ -96,7 +96,7 @@ func (l *Lab) Attach(ctx context.Context, a Attachment) (Container, error) {
 		return Container{}, err
 	}
 	if err := h.attach(ctx, &c); err != nil {
-		// The wish to clean up outlives the wish to attach.
+		// Clean up even if the caller has given up.
 		return Container{}, errors.Join(err, l.Detach(context.WithoutCancel(ctx), c.Name))
 	}
 	return c, nil

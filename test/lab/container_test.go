@@ -14,7 +14,7 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// plugin stands where contivk8s will be: the reference plugin ptp, told by the network
+// plugin takes the place of contivk8s: the reference plugin ptp, told by the network
 // named in the configuration which subnet to use, or to refuse.
 const plugin = `#!/bin/sh
 set -e
@@ -95,7 +95,7 @@ func TestContainers(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Name != "web" {
 		t.Errorf("Containers = %+v, %v; want web alone", all, err)
 	}
-	// A command that still runs in another container keeps nothing of this one.
+	// A command that still runs in another container does not keep this one alive.
 	other, err := l.Attach(ctx, lab.Attachment{Host: "host2", Name: "other", Network: "net"})
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func findContainerd(version string) error {
 	return nil
 }
 
-// containerd is the version of the host: the last one given counts for all hosts after it.
+// containerd is the version on the host: the last one given applies to all hosts after it.
 func (h *Host) containerd() string {
 	given := h.lab.cfg.Containerd
 	if len(given) == 0 {
@@ -65,7 +65,7 @@ func (h *Host) containerdProgram() string {
 	return containerd
 }
 
-// containerdConfig keeps the processes of pods from what this machine's root may not do.
+// containerdConfig leaves out of pods what root in a container may not do on this machine.
 func (h *Host) containerdConfig() string {
 	dir, err := containerdDir()
 	if err != nil || h.containerd() != ContainerdBuilt {

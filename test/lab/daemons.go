@@ -17,8 +17,8 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// Daemons of a host, by the names the command line uses. ovs is both halves of Open
-// vSwitch; the halves may be named too.
+// Daemons of a host, by their names on the command line. ovs is both daemons of Open
+// vSwitch, which can also be named separately.
 const (
 	netmaster   = "netmaster"
 	netplugin   = "netplugin"
@@ -72,8 +72,8 @@ func (h *Host) checkDaemon(name string) error {
 	return errs.New(errs.Invalid, "daemon %q: %s runs %s", name, h.Name, strings.Join(known, ", "))
 }
 
-// StartDaemon starts a daemon of the host and returns when it is ready. Those that are
-// Contiv's own, and their stores, take further flags.
+// StartDaemon starts a daemon of the host and returns when it is ready. Contiv's daemons
+// and their stores take further flags.
 func (h *Host) StartDaemon(ctx context.Context, name string, flags ...string) error {
 	if err := h.checkDaemon(name); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (h *Host) StartDaemon(ctx context.Context, name string, flags ...string) er
 	return nil
 }
 
-// StopDaemon signals a daemon and returns when it has ended. TERM gives way to KILL,
+// StopDaemon signals a daemon and returns when it has ended. After TERM it sends KILL,
 // with an error, when the daemon takes longer than stopPatience.
 func (h *Host) StopDaemon(ctx context.Context, name string, signal syscall.Signal) error {
 	if err := h.checkDaemon(name); err != nil {
@@ -163,8 +163,8 @@ func stop(ctx context.Context, c *hostinit.Client, name string, signal syscall.S
 	return errors.Join(late, err)
 }
 
-// RestartDaemon ends a daemon by a signal and starts it again. Restarting ovs means
-// ovs-vswitchd: its database goes on, as when the package is upgraded.
+// RestartDaemon stops a daemon with a signal and starts it again. Restarting ovs restarts
+// ovs-vswitchd only: its database keeps running, as when the package is upgraded.
 func (h *Host) RestartDaemon(ctx context.Context, name string, signal syscall.Signal) error {
 	if name == ovs {
 		name = vswitchd
@@ -241,8 +241,8 @@ func (h *Host) dial(ctx context.Context, socket string) error {
 	return conn.Close()
 }
 
-// askAgain is how often a daemon that starts is asked whether it is ready: none of
-// them says so unasked.
+// askAgain is the interval of probes of a starting daemon: none of them announces
+// that it is ready.
 const askAgain = 10 * time.Millisecond
 
 // AwaitReady waits until a daemon says it is ready. It fails at once when the daemon

@@ -15,8 +15,8 @@ import (
 
 // What is in a lab's directory:
 //
-//	lab.json                 the configuration; written first, and the mark of a lab
-//	hosts/<host>/init.log    what the host's init had to say
+//	lab.json                 the configuration; written first, and what marks a directory as a lab
+//	hosts/<host>/init.log    log of the host's init
 //	hosts/<host>/fs/…        the host's own /var/log, /etc/openvswitch, /var/lib/contiv …
 //	containers/<name>.json   an attached container, or one that is being attached
 const labFile = "lab.json"
@@ -25,8 +25,8 @@ func (l *Lab) path(elem ...string) string {
 	return filepath.Join(append([]string{l.cfg.Dir}, elem...)...)
 }
 
-// claimDir writes the configuration into an empty or new directory. Of two labs that
-// want the same directory one gets it.
+// claimDir writes the configuration into an empty or new directory. Of two processes that
+// claim the same directory, one succeeds.
 func claimDir(c Config) error {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return err
@@ -65,7 +65,7 @@ func readConfig(dir string) (Config, error) {
 	return c, nil
 }
 
-// writeNew writes v as JSON to a file that must not exist. The content appears at once
+// writeNew writes v as JSON to a file that must not exist. The content appears atomically
 // or not at all.
 func writeNew(path string, v any) error {
 	temp, err := writeTemp(path, v)
@@ -110,7 +110,7 @@ func writeTemp(path string, v any) (string, error) {
 func (l *Lab) containerFile(name string) string { return l.path("containers", name+".json") }
 
 // Containers lists the attached containers by name, including those whose attachment
-// was cut short.
+// was interrupted.
 func (l *Lab) Containers() ([]Container, error) {
 	files, err := filepath.Glob(l.path("containers", "*.json"))
 	if err != nil {

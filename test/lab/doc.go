@@ -1,5 +1,5 @@
-// Package lab makes a cluster of hosts on one machine, for the demo, for tests and
-// for anyone who wants to look.
+// Package lab creates a cluster of hosts on one machine, for the demo, for tests and
+// for development.
 //
 // A host is a network, mount, pid, uts and ipc namespace with a /run, /etc, /var and
 // /opt of its own, so that every daemon in it uses its default paths and ports. It
@@ -18,11 +18,11 @@
 // br-ext is an Open vSwitch bridge with the tunnel address on its local port:
 // the userspace datapath encapsulates by itself and must own that address.
 //
-// Nothing of a lab is in the machine's own namespaces, and nothing needs remembering:
-// each host hangs on one process, its init, which the lab finds in /proc by its
-// command line, and whose end takes the host's processes, mounts and links along.
-// So [Down] works after any crash, and labs in different directories do not meet. Tests
-// let a keeper do that for them, should they be killed ([Tie]).
+// Nothing of a lab is in the machine's own namespaces, and no state has to be kept:
+// each host depends on one process, its init, which the lab finds in /proc by its
+// command line, and whose end removes the host's processes, mounts and links.
+// So [Down] works after any crash, and labs in different directories are independent. Tests
+// have a keeper process do that if they are killed ([Tie]).
 //
 //	l, err := lab.Up(ctx, lab.Config{Dir: dir, Bin: "bin", Hosts: 3})
 //	c, err := l.Attach(ctx, lab.Attachment{Host: "host1", Name: "web", Network: "contiv-net"})

@@ -28,11 +28,11 @@ const (
 	DockerBuilt  = "28" // the one scripts/dockerd builds
 )
 
-// dockerClient is the distribution's, whatever else is in the way: it says the same to
+// dockerClient is the distribution's, whatever else is in PATH: it speaks the same API to
 // every Engine.
 const dockerClient = "/usr/bin/docker"
 
-// Image is what containers of a lab are made from: busybox, alone.
+// Image is the image of a lab's containers: busybox only.
 const Image = "busybox"
 
 // dockerBinary is where scripts/dockerd puts the Engine.
@@ -85,7 +85,7 @@ func (h *Host) dockerArgs() []string {
 	return args
 }
 
-// cgroup is where the containers of the lab are, below the root of every hierarchy. The
+// cgroup is the parent of the lab's containers, below the root of every hierarchy. The
 // hierarchies are the machine's: a name of its own keeps labs separate, and Down removes it.
 func (l *Lab) cgroup() string { return cgroupOf(l.cfg.Dir) }
 
@@ -123,7 +123,7 @@ func removeCgroups(cgroup string) error {
 	return errors.Join(failed...)
 }
 
-// pingDocker asks the Engine whether it serves.
+// pingDocker reports whether the Engine answers.
 func (h *Host) pingDocker(ctx context.Context) error {
 	socket := fmt.Sprintf("/proc/%d/root/run/docker.sock", h.pid)
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -145,7 +145,7 @@ func (h *Host) pingDocker(ctx context.Context) error {
 	return nil
 }
 
-// importImage gives the host's Engine the image, if it does not have it.
+// importImage loads the image into the host's Engine, if it is not there.
 func (h *Host) importImage(ctx context.Context) error {
 	if have, err := h.Docker(ctx, "images", "-q", Image); err != nil || have != "" {
 		return err

@@ -60,7 +60,7 @@ func (l *Lab) place(container string) (*Host, string, error) {
 	return h, c.Netns, err
 }
 
-// Netctl runs netctl on the first host that is up, in the manner of Run.
+// Netctl runs netctl on the first host that is up, as Run does.
 func (l *Lab) Netctl(ctx context.Context, std Stdio, args ...string) error {
 	for _, h := range l.hosts {
 		if h.pid != 0 {

@@ -17,15 +17,15 @@ import (
 )
 
 // keepArg is the first argument of a lab's keeper; the lab's directory follows. A keeper
-// is a process of its own, for nobody who is killed can clean up. It holds one end of a
-// pipe whose other end is held by the lab's maker alone, so that it notices the maker's
-// end, whatever that is.
+// is a process of its own, as a killed process cannot clean up. It holds one end of a
+// pipe whose other end is held by the lab's maker only, so that it notices the maker's
+// end, however it ends.
 const keepArg = "__keep"
 
 // keepTimeout bounds what a keeper does when its maker has gone.
 const keepTimeout = 5 * time.Minute
 
-// Play carries out the part that the arguments of a program name, if they name one: that
+// Play runs the role that the arguments of a program name, if they name one: that
 // of a host's init or of a lab's keeper. Programs that Config.Init may name call it first.
 func Play(args []string) (status int, played bool) {
 	switch {
@@ -40,8 +40,8 @@ func Play(args []string) (status int, played bool) {
 	return 0, false
 }
 
-// Tie has a lab in dir, which need not be there yet, taken down when this process ends
-// before it unties it: when it is killed, for example. init is what Config.Init is.
+// Tie makes a keeper take down the lab in dir, which need not exist yet, when this process ends
+// before it unties it, for example when it is killed. init is as in Config.Init.
 func Tie(init, dir string) (untie func() error, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -66,7 +66,7 @@ func Tie(init, dir string) (untie func() error, err error) {
 	}, nil
 }
 
-// keep takes the lab in dir down when its input ends without a word, and removes what is
+// keep takes the lab in dir down when its input ends without a message, and removes what is
 // empty then between it and the directory for temporary files.
 func keep(in io.Reader, dir string) error {
 	if word, err := io.ReadAll(in); err != nil || len(word) > 0 {

@@ -27,7 +27,7 @@ const (
 // KubeVersion is what scripts/kubernetes builds.
 const KubeVersion = "1.36.3"
 
-// KubeImage is what containers of pods are made from: busybox, alone.
+// KubeImage is the image of pods: busybox only.
 const KubeImage = "contiv.lab/busybox:1"
 
 const pauseImage = "contiv.lab/pause:1"
@@ -80,7 +80,7 @@ func findKubernetes() error {
 // kubeMaster is the address of the API server.
 func kubeMaster() string { return netip.AddrPortFrom(ControlIP(1), 6443).String() }
 
-// controlPlane lists the daemons of the host that makes the others a cluster.
+// controlPlane lists the daemons of the control plane.
 func controlPlane() []string { return []string{kubeEtcd, kubeAPI, kubeController, kubeScheduler} }
 
 // kubeArgs is the command line of a daemon of Kubernetes; nil for others.
@@ -115,7 +115,7 @@ func (h *Host) kubeArgs(daemon string) []string {
 	case containerd:
 		return []string{h.containerdProgram(), "--config", file("containerd.toml")}
 	case kubelet:
-		// It would set these for the machine: it is shown files that have the values.
+		// It would set these sysctls on the machine: it sees files that have the values already.
 		const script = `set -e
 mkdir -p /run/sysctls
 while read -r path value; do
@@ -140,7 +140,7 @@ exec "$@"`
 	return nil
 }
 
-// probeKubernetes asks a daemon of Kubernetes whether it serves.
+// probeKubernetes reports whether a daemon of Kubernetes is ready.
 func (h *Host) probeKubernetes(ctx context.Context, daemon string) error {
 	switch daemon {
 	case kubeEtcd:
@@ -157,7 +157,7 @@ func (h *Host) probeKubernetes(ctx context.Context, daemon string) error {
 	return h.ask(ctx, "http://127.0.0.1:10248/healthz") // kubelet
 }
 
-// askTLS is ask for daemons whose certificates are their own.
+// askTLS is ask for daemons with self-signed certificates.
 func (h *Host) askTLS(ctx context.Context, url string) error {
 	client := &http.Client{Transport: &http.Transport{
 		DialContext: h.Dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
@@ -165,7 +165,7 @@ func (h *Host) askTLS(ctx context.Context, url string) error {
 	return askWith(ctx, client, url)
 }
 
-// importKubeImages gives the host's containerd the images of pods.
+// importKubeImages loads the images of pods into the host's containerd.
 func (h *Host) importKubeImages(ctx context.Context) error {
 	have, err := h.Output(ctx, "ctr", "-n", "k8s.io", "images", "ls", "-q")
 	if err != nil {

@@ -117,7 +117,7 @@ func Open(dir string) (*Lab, error) {
 }
 
 // Down ends every process of the lab in a directory and removes the directory. It
-// needs nothing but the directory's name, and no lab there is no error.
+// needs nothing but the directory's name; a directory without a lab is no error.
 func Down(ctx context.Context, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -144,7 +144,7 @@ func Down(ctx context.Context, dir string) error {
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
-	// Not a lab's, unless it is empty: then an Up got no further than this.
+	// Not a lab's, unless it is empty: then Up was interrupted before it wrote anything.
 	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) && len(inits) > 0 {
 		return err
 	}
@@ -181,7 +181,7 @@ func (l *Lab) Host(name string) (*Host, error) {
 }
 
 func (l *Lab) say(format string, args ...any) {
-	// Progress is for the eye; a writer that fails changes nothing.
+	// Progress is informational; a writer that fails changes nothing.
 	_, _ = fmt.Fprintf(l.cfg.Progress, format+"\n", args...)
 }
 

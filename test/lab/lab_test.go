@@ -105,7 +105,7 @@ func TestLabsDoNotMeet(t *testing.T) {
 	on(t, two, "host1", "ovs-vsctl list-br")
 }
 
-// TestDownAfterCrash kills the program that brings a lab up after ever longer times.
+// TestDownAfterCrash kills the program that brings a lab up after increasing times.
 func TestDownAfterCrash(t *testing.T) {
 	c := bare(t, 3)
 	config, err := json.Marshal(c)

@@ -10,9 +10,9 @@ import (
 	"github.com/contiv/netplugin/test/lab/hostinit"
 )
 
-// privateDirs are the directories a host has for itself on disk, below
+// privateDirs are the directories that each host has on disk, below
 // hosts/<host>/fs of the lab. What else it changes in /etc, /var and /opt is kept in
-// memory and gone with it.
+// memory and lost with the host.
 func privateDirs() []string {
 	return []string{
 		"/var/log", "/var/lib/contiv", "/var/lib/etcd", "/var/lib/consul", "/var/lib/docker", "/var/lib/containerd",
@@ -64,7 +64,7 @@ func (l *Lab) startHost(ctx context.Context, h *Host) error {
 	return nil
 }
 
-// boot starts a host's init and connects its cables; no daemon runs yet.
+// boot starts a host's init and connects its links; it starts no daemon.
 func (l *Lab) boot(ctx context.Context, h *Host) (err error) {
 	config, err := l.hostConfig(h)
 	if err != nil {
@@ -89,7 +89,7 @@ func (l *Lab) hostConfig(h *Host) (hostinit.Config, error) {
 			"/etc/resolv.conf": resolvConf,
 		},
 		Sysctls: []hostinit.Sysctl{
-			// eth1 is a port of br-ext: it must not answer for br-ext's address.
+			// eth1 is a port of br-ext: it must not answer ARP for br-ext's address.
 			{Path: "net/ipv4/conf/all/arp_ignore", Value: "1"},
 			{Path: "net/ipv4/conf/default/arp_ignore", Value: "1"},
 			{Path: "net/ipv4/ip_forward", Value: "0"},
@@ -126,8 +126,8 @@ func (l *Lab) hostConfig(h *Host) (hostinit.Config, error) {
 	return config, h.linkCNI()
 }
 
-// resolvConf names a server that is not there. Containers of an Engine need one to ask:
-// the Engine hands on what it cannot answer itself, and the agent takes such queries up.
+// resolvConf names a server that does not exist. Containers of an Engine need an entry:
+// the Engine forwards what it cannot answer itself, and the agent answers these queries.
 const resolvConf = "# a lab has no name servers\nnameserver 192.168.2.1\noptions timeout:1 attempts:1\n"
 
 // etcHosts gives every master the name netmaster, so that a client that tries all

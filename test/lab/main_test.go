@@ -19,7 +19,7 @@ const (
 	holdArg = "__hold"
 )
 
-// TestMain lets this test program be what lab.Play says, and what upArg and holdArg do.
+// TestMain lets this test program play the roles of lab.Play, upArg and holdArg.
 func TestMain(m *testing.M) {
 	if status, played := lab.Play(os.Args); played {
 		os.Exit(status)

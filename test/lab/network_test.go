@@ -8,7 +8,7 @@ import (
 	"github.com/contiv/netplugin/test/lab"
 )
 
-// tunnel joins a hand-made container on each of two hosts by a hand-made VXLAN bridge.
+// tunnel connects a hand-made container on each of two hosts with a hand-made VXLAN bridge.
 func tunnel(t *testing.T) *lab.Lab {
 	l := upBare(t, 2)
 	for n, h := range l.Hosts() {

@@ -12,10 +12,10 @@ import (
 	"github.com/contiv/netplugin/test/lab/hostinit"
 )
 
-// Outsider names, in a lab with Kubernetes, a computer on the control network that is no
+// Outsider names, in a lab with Kubernetes, a machine on the control network that is not a
 // node. It is the default gateway of the nodes, and has, besides its own, the addresses
 // BeyondIP and BeyondIP6, which stand for the rest of the world. What is sent to
-// OutsiderRoutes, nobody's addresses, it hands host1.
+// OutsiderRoutes, which nobody has, it sends to host1.
 const Outsider = "outsider"
 
 // OutsiderIP and OutsiderIP6 are its addresses.
@@ -30,7 +30,7 @@ const OutsiderRoutes, OutsiderRoutes6 = "203.0.113.0/24", "2001:db8:203::/64"
 
 func (l *Lab) outsiderNetns() string { return hostinit.NetnsDir + "/" + Outsider }
 
-// addOutsider makes it, in the underlay.
+// addOutsider creates it, in the underlay.
 func (l *Lab) addOutsider(ctx context.Context) error {
 	client, err := l.underlay.client()
 	if err != nil {

@@ -65,9 +65,9 @@ func (h *Host) startVswitchd(ctx context.Context) error {
 	return h.ConnectTunnel(ctx)
 }
 
-// ConnectTunnel has Open vSwitch of the host, whoever runs it, lead to the tunnel network.
+// ConnectTunnel connects the host's Open vSwitch, whoever runs it, to the tunnel network.
 func (h *Host) ConnectTunnel(ctx context.Context) error {
-	// Checksums left to a NIC that is none would never be filled in.
+	// A veth has no hardware that would fill in checksums.
 	links := []string{"eth1", "eth2"}
 	if h.lab.cfg.Takeover {
 		links = append(links, "eth0")
@@ -91,7 +91,7 @@ func (h *Host) ConnectTunnel(ctx context.Context) error {
 	return h.addressTunnel()
 }
 
-// addressTunnel does what the host's init does when the bridge appears, so that the
+// addressTunnel sets the address as the host's init does when the bridge appears, so that the
 // address is there when the caller goes on.
 func (h *Host) addressTunnel() error {
 	return inNetwork(h.pid, func(nl *netlink.Handle, _ netns.NsHandle) error {

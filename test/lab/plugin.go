@@ -28,7 +28,7 @@ func (h *Host) PluginSettings() []string {
 	}
 }
 
-// installPlugin makes the agent a managed plugin of the host's Engine, and waits for it to
+// installPlugin installs the agent as a managed plugin of the host's Engine, and waits for it to
 // be ready.
 func (h *Host) installPlugin(ctx context.Context) error {
 	began := time.Now()

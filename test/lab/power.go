@@ -12,7 +12,7 @@ import (
 )
 
 // PowerOff ends a host at once with everything on it, as when its power is cut. Its
-// disk stays: privateDirs. A host that is off is no error.
+// disk (privateDirs) is kept. A host that is off is no error.
 func (l *Lab) PowerOff(ctx context.Context, host string) error {
 	h, err := l.Host(host)
 	if err != nil || h.pid == 0 {
@@ -55,8 +55,8 @@ func (l *Lab) PowerOn(ctx context.Context, host string, daemons ...string) error
 	return nil
 }
 
-// unplug removes a host's cables. The kernel does that too when the host is gone, but
-// not before anybody can want them again.
+// unplug removes a host's links. The kernel does that too when the host is gone, but
+// possibly after they are needed again.
 func (l *Lab) unplug(h *Host) error {
 	return inNetwork(l.underlay.pid, func(u *netlink.Handle, _ netns.NsHandle) error {
 		for _, n := range networks() {
@@ -64,7 +64,7 @@ func (l *Lab) unplug(h *Host) error {
 			if err == nil {
 				err = u.LinkDel(link)
 			}
-			// What the kernel has removed in this moment is gone, too.
+			// The kernel may have removed it at this moment.
 			if _, gone := u.LinkByName(h.port(n)); err != nil && !errors.As(gone, new(netlink.LinkNotFoundError)) {
 				return fmt.Errorf("remove link %s: %w", h.port(n), err)
 			}

@@ -32,7 +32,7 @@ const (
 const MaxRouters = 50
 
 // Router is a router of the physical network, on the trunk without a VLAN. It speaks
-// BGP with every host, and joins a network of its own to the trunk, with one computer
+// BGP with every host, and connects a network of its own to the trunk, with one machine
 // in it, the outside:
 //
 //	trunk ── 50.1.1.199+n  router n  60.1.n.1 ── 60.1.n.2  outside n
@@ -61,7 +61,7 @@ func OutsideIP6(n int) string { return fmt.Sprintf("2001:db8:60:%x::2", n) }
 // AnycastIP is an address that every outside has.
 const AnycastIP, AnycastIP6 = "70.1.1.1", "2001:db8:70::1"
 
-// HostRouterIP is what the n-th host has to be on the trunk, in the sense of netctl bgp
+// HostRouterIP is the n-th host's address on the trunk, as in netctl bgp
 // create --router-ip; HostRouterIP6 the same for IPv6.
 func HostRouterIP(n int) string  { return fmt.Sprintf("50.1.1.%d/24", 9+n) }
 func HostRouterIP6(n int) string { return fmt.Sprintf("2001:db8:50::%x/64", 9+n) }
