@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"syscall"
 	"time"
 
@@ -71,10 +72,11 @@ func (d *Daemon) watchOver(ctx context.Context, store objdb.Store) {
 			continue
 		}
 		term, over := context.WithCancel(ctx)
-		go func() {
+		var watching sync.WaitGroup
+		watching.Go(func() {
 			defer over()
 			d.outlast(term, v.term)
-		}()
+		})
 		for heard := false; term.Err() == nil; {
 			// The kernel may close what is open before it closes what listens, so that the
 			// first new connection comes about.
@@ -87,6 +89,7 @@ func (d *Daemon) watchOver(ctx context.Context, store objdb.Store) {
 			retry.Pause(term, listenAgain)
 		}
 		over()
+		watching.Wait()
 	}
 }
 

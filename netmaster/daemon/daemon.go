@@ -2,10 +2,7 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log"
-	"net"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -19,7 +16,6 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
-	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/tlsport"
 )
 
@@ -77,37 +73,8 @@ func New(cfg Config) (*Daemon, error) {
 // returns nil, within a second. It returns an error when it cannot go on: a listener
 // fails, or the store's options are wrong.
 func (d *Daemon) Run(ctx context.Context) error {
-	serveErr := make(chan error, len(d.cfg.Listeners)+2)
-	server := &http.Server{
-		Handler:           d.handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
-		WriteTimeout:      2 * time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(debugWriter{d.log}, "", 0),
-		ConnContext:       notePeer,
-	}
 	var wg sync.WaitGroup
-	for _, l := range d.listeners() {
-		d.log.WithFields(logrus.Fields{"address": l.Addr().String(), "tls": d.cfg.Security.Mode}).Info("serving the API")
-		wg.Go(func() {
-			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				serveErr <- errs.New(errs.Unavailable, "serve on %s: %w", l.Addr(), err)
-			}
-		})
-	}
-	rpc := &http.Server{
-		Handler: d.identify(d.cfg.Members.Handler()), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(debugWriter{d.log}, "", 0),
-	}
-	if d.cfg.RPC != nil {
-		wg.Go(func() {
-			if err := rpc.Serve(d.listen(d.cfg.RPC, pki.CertificateRequired, pki.UnitAgent, pki.UnitMaster)); !errors.Is(err, http.ErrServerClosed) {
-				serveErr <- errs.New(errs.Unavailable, "serve on %s: %w", d.cfg.RPC.Addr(), err)
-			}
-		})
-	}
+	servers := d.startServers(&wg)
 	// What is done with the store outlasts ctx: requests that are being served when it
 	// ends are still a leader's.
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -120,12 +87,32 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-	case err = <-serveErr:
+	case err = <-servers.failed:
 	case err = <-workErr:
 	}
 	// First what the other netmasters need of our store, and the requests being served;
 	// then the lead; then, when the others know who leads now and send nothing here any
 	// more, the listeners.
+	d.finishRequests(&wg)
+	stopLeading()
+	d.within(leaveWithin, func(ctx context.Context) {
+		select {
+		case <-led:
+		case <-ctx.Done():
+		}
+	})
+	servers.close(d)
+	stopWork()
+	wg.Wait()
+	if err == nil && len(workErr) > 0 {
+		err = <-workErr
+	}
+	return err
+}
+
+// finishRequests drains the embedded store and waits, for a while, for the requests that are
+// being served; others are refused.
+func (d *Daemon) finishRequests(wg *sync.WaitGroup) {
 	d.state.change(func(v *view) { v.stopping = true })
 	if store, _ := d.storeState(); store != nil {
 		if s, ok := store.(objdb.Drainer); ok {
@@ -137,37 +124,6 @@ func (d *Daemon) Run(ctx context.Context) error {
 			d.log.Warn("shutting down: aborted requests that were still being served")
 		}
 	})
-	stopLeading()
-	d.within(leaveWithin, func(ctx context.Context) {
-		select {
-		case <-led:
-		case <-ctx.Done():
-		}
-	})
-	d.within(closeWithin, func(ctx context.Context) {
-		if server.Shutdown(ctx) != nil {
-			server.Close()
-		}
-	})
-	rpc.Close() // an agent reports to the others, and again
-	stopWork()
-	wg.Wait()
-	if err == nil && len(workErr) > 0 {
-		err = <-workErr
-	}
-	return err
-}
-
-// listeners are where the API is served, behind the daemon's security.
-func (d *Daemon) listeners() []net.Listener {
-	var all []net.Listener
-	for _, l := range d.cfg.Listeners {
-		all = append(all, d.listen(l, pki.CertificateOptional))
-	}
-	if s := d.cfg.Security.Socket; s != nil {
-		all = append(all, s)
-	}
-	return all
 }
 
 // within runs f with a context that ends after t.
@@ -232,12 +188,4 @@ func (d *Daemon) watchLeader(ctx context.Context, store objdb.Store) {
 			d.log.WithField("leader", leader).Debug("the lock changed hands")
 		}
 	}
-}
-
-// debugWriter takes what net/http has to say about its clients.
-type debugWriter struct{ log logrus.FieldLogger }
-
-func (w debugWriter) Write(p []byte) (int, error) {
-	w.log.WithField("component", "http").Debug(string(p))
-	return len(p), nil
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"sync"
 	"time"
 
 	"github.com/contiv/netplugin/state/identity"
@@ -123,8 +124,10 @@ func (d *Daemon) forward(w http.ResponseWriter, r *http.Request, leader string) 
 	}
 	a := &attempt{leader: leader}
 	ctx, cancel := context.WithCancelCause(r.Context())
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	defer cancel(nil)
-	go d.giveUp(ctx, leader, cancel)
+	watching.Go(func() { d.giveUp(ctx, leader, cancel) })
 	d.forwarder.proxy.ServeHTTP(w, r.WithContext(context.WithValue(ctx, attemptKey{}, a)))
 	if a.failed == "" {
 		d.metrics.forwarded.Inc()
