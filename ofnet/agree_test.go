@@ -11,6 +11,7 @@ import (
 
 	of "github.com/contiv/netplugin/libopenflow"
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // agreement is an agent's view of a bridge that changes at random, also by itself, and the
@@ -223,7 +224,7 @@ func (a *agreement) service(n Network, i int) Service {
 // flush waits until the bridge is up to date.
 func (a *agreement) flush() {
 	a.t.Helper()
-	ctx, cancel := context.WithTimeout(a.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(a.t.Context(), eventually.Scaled(2*time.Minute))
 	defer cancel()
 	if err := a.s.Flushed(ctx); err != nil {
 		a.t.Fatal(err)
@@ -236,7 +237,7 @@ func (a *agreement) flush() {
 func (a *agreement) check() (contested uint64) {
 	a.t.Helper()
 	a.flush()
-	ctx, cancel := context.WithTimeout(a.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(a.t.Context(), eventually.Scaled(2*time.Minute))
 	defer cancel()
 	ch, err := agentParts{counts: &packetIns{}}.dial(ctx, a.sw.Target(a.p.Mode().String()))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // realBridge programs a real Open vSwitch with flows by owner, and returns the Switch.
@@ -122,7 +123,7 @@ func TestRealSwitchRestart(t *testing.T) {
 	s := realBridge(t, sw, "br", routedFlows(vrouter(t)))
 	before := sw.DumpFlows("br")
 	sw.Restart(9)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Scaled(time.Minute))
 	defer cancel()
 	for s.Status().Connects < 2 {
 		if ctx.Err() != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 	"github.com/contiv/netplugin/ovsdb"
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 var monitor = map[string][]string{
@@ -33,7 +34,7 @@ func connect(t *testing.T, sw *ovstest.Switch, onChange func([]ovsdb.Change)) *o
 }
 
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Scaled(time.Minute))
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/signal"
 )
@@ -99,7 +100,7 @@ func (d *driver) Attachments() (out []drivers.Attachment) {
 // until waits until what is declared passes a test.
 func (d *driver) until(what string, ok func(Result) bool) {
 	d.t.Helper()
-	patience := time.After(60 * time.Second)
+	patience := time.After(eventually.Scaled(60 * time.Second))
 	for {
 		d.mu.Lock()
 		done, changed := ok(d.state), d.changed.Next()

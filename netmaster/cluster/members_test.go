@@ -15,6 +15,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -41,7 +42,7 @@ func registered(t *testing.T, hosts ...string) (*Members, objdb.Store) {
 // await waits until something holds of Members.
 func await(t *testing.T, m *Members, holds func() bool) {
 	t.Helper()
-	limit := time.After(time.Minute)
+	limit := time.After(eventually.Scaled(time.Minute))
 	for {
 		changed := m.Changed()
 		if holds() {

@@ -202,7 +202,7 @@ func theLeader(t *testing.T, masters ...*master) *master {
 // wantFenced checks that what a former Controller still tries to write fails.
 func wantFenced(t *testing.T, s *stub) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Scaled(time.Minute))
 	defer cancel()
 	if err := s.write(ctx, "/late"); !errors.Is(err, objdb.ErrCompareFailed) && !errs.Is(err, errs.Unavailable) {
 		t.Errorf("a former leader's write: %v", err)

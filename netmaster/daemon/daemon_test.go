@@ -197,7 +197,7 @@ func TestLeaseLost(t *testing.T) {
 		clients[slices.Index(masters, leader)].ExpireAll()
 		select {
 		case <-terms[len(terms)-1].ctx.Done():
-		case <-time.After(30 * time.Second):
+		case <-time.After(eventually.Scaled(30 * time.Second)):
 			t.Fatal("the term goes on")
 		}
 		wantFenced(t, terms[len(terms)-1])

@@ -108,7 +108,7 @@ func TestRefusesAnotherForwardingMode(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), `local forward mode "routing" doesn't match global settings "bridge"`) {
 			t.Errorf("error %v", err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(eventually.Scaled(time.Minute)):
 		t.Fatal("the agent goes on")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -31,7 +32,7 @@ func leads(t *testing.T, answer http.HandlerFunc) string {
 func TestMasterFollowsTheLeader(t *testing.T) {
 	store := memory.New()
 	m := NewMaster(nil)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Scaled(time.Minute))
 	defer cancel()
 	following := make(chan error, 1)
 	go func() { following <- m.Follow(ctx, store) }()

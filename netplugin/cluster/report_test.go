@@ -18,6 +18,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/signal"
 )
 
@@ -62,7 +63,7 @@ func netmaster(t *testing.T, store objdb.Store) *cluster.Members {
 // await waits until what the netmaster knows of the only host is as expected.
 func await(t *testing.T, m *cluster.Members, what string, holds func(clusterapi.Host) bool) {
 	t.Helper()
-	limit := time.After(time.Minute)
+	limit := time.After(eventually.Scaled(time.Minute))
 	for {
 		changed := m.Changed()
 		hosts := m.Hosts()

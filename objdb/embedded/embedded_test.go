@@ -13,6 +13,7 @@ import (
 	"github.com/contiv/netplugin/objdb/contract"
 	"github.com/contiv/netplugin/objdb/embedded"
 	"github.com/contiv/netplugin/objdb/etcd"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
@@ -117,7 +118,7 @@ func TestRestart(t *testing.T) {
 // TestCloseWhileWatched: remote clients that watch and keep leases do not hold the
 // server up; a watch survives the restart and misses nothing.
 func TestCloseWhileWatched(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), eventually.Scaled(30*time.Second))
 	defer cancel()
 	cfg := embedded.Config{Dir: t.TempDir(), ListenClient: freePorts(t, 1)[0], NoSync: true}
 	server := start(t, cfg)

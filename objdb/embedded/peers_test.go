@@ -92,7 +92,7 @@ func TestFromPlainToTLS(t *testing.T) {
 	writer.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
 			began := time.Now()
-			try, stop := context.WithTimeout(ctx, 30*time.Second)
+			try, stop := context.WithTimeout(ctx, eventually.Scaled(30*time.Second))
 			_, err := store.Commit(try, objdb.Txn{Then: []objdb.Op{objdb.Put("/c/state/n", []byte(fmt.Sprint(i)))}})
 			stop()
 			// A connection that closes under a write leaves its outcome unknown, which the
@@ -105,7 +105,7 @@ func TestFromPlainToTLS(t *testing.T) {
 		}
 	})
 	written := func() bool {
-		try, stop := context.WithTimeout(ctx, 20*time.Second)
+		try, stop := context.WithTimeout(ctx, eventually.Scaled(20*time.Second))
 		defer stop()
 		_, err := store.Commit(try, objdb.Txn{Then: []objdb.Op{objdb.Put("/c/state/m", nil)}})
 		return err == nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 )
 
@@ -31,7 +32,7 @@ func (c cluster) sees(host, link, filter string) (frame func() string) {
 		c.t.Helper()
 		select {
 		case <-ended:
-		case <-time.After(time.Minute):
+		case <-time.After(eventually.Scaled(time.Minute)):
 			c.t.Fatalf("no frame on %s of %s: %s", link, host, filter)
 		}
 		return strings.TrimSpace(out.String())

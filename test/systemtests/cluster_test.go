@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/lab/labtest"
 )
@@ -276,7 +277,7 @@ func (c cluster) restart(host, daemon string, signal syscall.Signal) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(c.t.Context(), eventually.Scaled(time.Minute))
 	defer cancel()
 	if err := h.RestartDaemon(ctx, daemon, signal); err != nil {
 		c.t.Fatal(err)
@@ -290,7 +291,7 @@ func (c cluster) ready(host, daemon string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(c.t.Context(), eventually.Scaled(time.Minute))
 	defer cancel()
 	if err := h.AwaitReady(ctx, daemon); err != nil {
 		c.t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 )
 
@@ -38,7 +39,7 @@ func TestOutage(t *testing.T) {
 		if err := h.StopDaemon(t.Context(), "netplugin", syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), eventually.Scaled(time.Minute))
 		defer cancel()
 		said := make(chan bool, 1)
 		go func() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 )
 
@@ -14,7 +15,7 @@ import (
 // being pinged.
 func (c cluster) seen(what, from string, to lab.Container, address, filter string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(c.t.Context(), eventually.Scaled(time.Minute))
 	defer cancel()
 	var out buffer
 	dump, err := c.Start(ctx, to.Name, lab.Stdio{Out: &out, Err: &out}, "tcpdump", "-l", "-n", "-v", "-c", "1", "--immediate-mode", "-i", "eth0", filter)

@@ -19,6 +19,7 @@ import (
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/state/securityapi"
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/tlsport"
@@ -216,7 +217,7 @@ func (c cluster) testStoreRights(name string, creds *pki.Credentials) {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { client.Close() })
-	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(c.t.Context(), eventually.Scaled(time.Minute))
 	defer cancel()
 	if resp, err := client.Get(ctx, "/contiv.io/state/nets/", clientv3.WithPrefix()); err != nil || resp.Count == 0 {
 		c.t.Errorf("read the networks: %v", err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 var errNoAnswer = errors.New("no answer")
@@ -102,7 +104,7 @@ func TestLateProcessAsks(t *testing.T) {
 		{Renewal{Err: errNoAnswer}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), eventually.Scaled(10*time.Second))
 			defer cancel()
 			began, asked := time.Now(), 0
 			Keeper{TTL: time.Second, Granted: began.Add(-10 * time.Second), Renew: func(context.Context) Renewal {
