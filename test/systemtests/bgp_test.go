@@ -18,6 +18,7 @@ const bgpPassword = "open-sesame"
 // TestBGP: containers and computers beyond the routers of the physical network reach
 // each other by what hosts and routers, FRR and BIRD, tell each other.
 func TestBGP(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := up(t, lab.Config{
 		Hosts: 2, NetMode: "vlan", FwdMode: "routing", Routers: []string{lab.RouterFRR, lab.RouterBIRD}, BGPPassword: bgpPassword, BGPTTLSecurity: []int{2},
 	})

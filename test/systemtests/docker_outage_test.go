@@ -26,6 +26,7 @@ func dockerOutage(t *testing.T, version string) (c dockers, control, far *lab.Ho
 // agent has never seen them, docker run says so soon, and docker rm works and is finished
 // later.
 func TestDockerWithoutMaster(t *testing.T) {
+	t.Parallel() // it mostly waits
 	version := engines()[len(engines())-1]
 	c, control, far := dockerOutage(t, version)
 	for _, name := range []string{"one", "two", "three", "stays"} {

@@ -14,8 +14,10 @@ import (
 // restarted come back with their networks and the addresses they ask for, nothing of the
 // others is left, whether agent or Engine is first.
 func TestDockerReboot(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for i, version := range engines() {
 		t.Run("Engine "+version, func(t *testing.T) {
+			t.Parallel()
 			c := dockers{up(t, lab.Config{Hosts: 2, Store: lab.StoreEtcd, Docker: version, Relay: true})}
 			c.netctl("net", "create", "front", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--subnetv6=2001:db8:1::/100", "--gatewayv6=2001:db8:1::fe")
 			c.netctl("net", "create", "back", "--subnet=30.1.1.0/24", "--gateway=30.1.1.254")

@@ -32,8 +32,10 @@ func (c dockers) pid(host, daemon string) int {
 // is away, or does not answer. The Engine must come up each time, and soon: how soon is
 // measured, not held, for machines are slow at times.
 func TestDockerRestarts(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, version := range engines() {
 		t.Run("Engine "+version, func(t *testing.T) {
+			t.Parallel()
 			c := dockers{up(t, lab.Config{Hosts: 1, Docker: version, Relay: true})}
 			c.netctl("net", "create", "front", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254")
 			c.netctl("net", "create", "back", "--subnet=30.1.1.0/24", "--gateway=30.1.1.254")

@@ -126,8 +126,10 @@ func (c dockers) allocated(network string, want int) {
 
 // TestDocker is a day with each Engine.
 func TestDocker(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, version := range engines() {
 		t.Run("Engine "+version, func(t *testing.T) {
+			t.Parallel()
 			c := dockers{up(t, lab.Config{Hosts: 2, Docker: version, Relay: version == lab.DockerBuilt})}
 			c.netctl("net", "create", "front", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--subnetv6=2001:db8:1::/100", "--gatewayv6=2001:db8:1::fe")
 			c.netctl("net", "create", "back", "--subnet=30.1.1.0/24")

@@ -211,6 +211,7 @@ func (c cluster) securedLeader(from string) string {
 // and agents, and neither traffic nor requests notice. With CONTIV_LONG they live for two
 // minutes, for twenty.
 func TestShortCertificates(t *testing.T) {
+	t.Parallel() // it mostly waits
 	ttl, rounds := "20s", 1
 	if os.Getenv("CONTIV_LONG") != "" {
 		ttl, rounds = "2m", 8

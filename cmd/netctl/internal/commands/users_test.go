@@ -20,6 +20,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/netmaster/auth"
+	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state/identity"
@@ -60,7 +61,7 @@ func startSecured(t *testing.T) *secured {
 	log := logrus.New()
 	log.SetOutput(t.Output())
 	users, err := auth.New(auth.Config{
-		Store: func() objdb.Store { return store }, Keys: func() []auth.Key { return []auth.Key{{ID: "k"}} }, Log: log,
+		Store: func() objdb.Store { return store }, Keys: func() []seal.Key { return []seal.Key{{ID: "k"}} }, Log: log,
 		Hash: auth.HashParameters{Memory: 8, Time: 1, Threads: 1}, Bootstrap: true,
 	})
 	if err != nil {
