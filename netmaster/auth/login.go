@@ -110,7 +110,7 @@ func (s *Service) serveLogout(r *http.Request, who identity.Identity) (answer, e
 	if !ok || who.How == byServiceToken || who.How == byKubernetes {
 		return answer{}, refuse(http.StatusBadRequest, "%s has not logged in: there is nothing to log out of", who)
 	}
-	c, err := s.parse(text)
+	c, err := s.login(text)
 	if err != nil {
 		return answer{}, err
 	}

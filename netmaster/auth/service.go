@@ -25,6 +25,8 @@ type Service struct {
 	reviews *reviews
 	oidc    *providers
 	handler http.Handler
+
+	verified verified
 }
 
 // New makes a Service. It knows nobody until Run has read the store.

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -95,21 +96,23 @@ func displayRole(grants []identity.Grant) string {
 	return ""
 }
 
-// parse checks signature and time of a login token, and that it has not been logged out.
-func (s *Service) parse(text string) (claims, error) {
-	var c claims
+// parse checks the signature of a login token, and that its claims are whole.
+func (s *Service) parse(text string) (verifiedToken, error) {
+	t := verifiedToken{}
 	_, err := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithIssuer(issuer),
-		jwt.WithExpirationRequired(), jwt.WithTimeFunc(s.cfg.Now)).ParseWithClaims(text, &c, s.keyOf)
+		jwt.WithExpirationRequired(), jwt.WithTimeFunc(s.cfg.Now)).ParseWithClaims(text, &t.claims, func(parsed *jwt.Token) (any, error) {
+		key, err := s.keyOf(parsed)
+		t.keyID, _ = parsed.Header["kid"].(string)
+		t.key, _ = key.(ed25519.PublicKey)
+		return key, err
+	})
 	switch {
 	case errors.Is(err, jwt.ErrTokenExpired):
-		return c, refuse(http.StatusBadRequest, "the token has expired: log in again")
-	case err != nil || c.Username == "" || c.ID == "":
-		return c, refuse(http.StatusBadRequest, "the token is not valid: log in again")
+		return t, errExpired
+	case err != nil || t.claims.Username == "" || t.claims.ID == "":
+		return t, refuse(http.StatusBadRequest, "the token is not valid: log in again")
 	}
-	if _, ended := s.dir.token(c.ID); ended {
-		return c, refuse(http.StatusBadRequest, "the token was logged out: log in again")
-	}
-	return c, nil
+	return t, nil
 }
 
 // keyOf finds the key that checks the signature of a token.
