@@ -20,8 +20,9 @@ import (
 
 // systemd is the first process of a host of its own, on which Contiv has been installed.
 type systemd struct {
-	t   *testing.T
-	pid string
+	t    *testing.T
+	pid  string
+	base string // scheme://address of the daemons
 }
 
 // boot starts systemd with what make install-files installs, and these settings.
@@ -103,7 +104,10 @@ func (s systemd) try(stdin string, command ...string) (string, error) {
 	if s.t.Context().Err() != nil { // the test is over
 		c = exec.Command(c.Args[0], c.Args[1:]...)
 	}
-	c.Env = []string{"PATH=/usr/local/bin:/opt/cni/bin:/usr/sbin:/usr/bin:/sbin:/bin", "NETMASTER=http://192.0.2.1:9999"}
+	c.Env = []string{"PATH=/usr/local/bin:/opt/cni/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	if strings.HasPrefix(s.base, "http:") { // else root goes by netmaster's socket
+		c.Env = append(c.Env, "NETMASTER="+s.base+":9999")
+	}
 	c.Stdin = strings.NewReader(stdin)
 	out, err := c.CombinedOutput()
 	return string(out), err
@@ -118,11 +122,18 @@ func (s systemd) do(command ...string) string {
 	return out
 }
 
-// ready waits until a daemon says that it is.
-func (s systemd) ready(url string) {
+// ready waits until netmaster and the agent say that they are.
+func (s systemd) ready() {
+	s.t.Helper()
+	for _, port := range []string{"9999", "9090"} {
+		s.answers(s.base + ":" + port + "/readyz")
+	}
+}
+
+func (s systemd) answers(url string) {
 	s.t.Helper()
 	eventually.Succeeds(s.t, url, func() error {
-		out, err := s.try("", "curl", "-sS", "--fail-with-body", url)
+		out, err := s.try("", "curl", "-ksS", "--fail-with-body", url)
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
@@ -157,7 +168,7 @@ func (s systemd) status(unit, field string) string {
 // TestUnitsRun: under systemd, with all the restrictions of their units, the daemons do
 // their work.
 func TestUnitsRun(t *testing.T) {
-	for _, tls := range []string{"off", "accept"} {
+	for _, tls := range []string{"off", "accept", "require"} {
 		t.Run("tls "+tls, func(t *testing.T) { unitsRun(t, tls) })
 	}
 }
@@ -169,9 +180,12 @@ func unitsRun(t *testing.T, tls string) {
 		"netplugin": fmt.Sprintf(modes, "NETPLUGIN", tls) + "CONTIV_NETPLUGIN_CONTROL_IP=192.0.2.1\nCONTIV_NETPLUGIN_VTEP_IP=192.0.2.1\nCONTIV_NETPLUGIN_ETCD_ENDPOINTS=http://192.0.2.1:2379\n" +
 			"CONTIV_NETPLUGIN_DOCKER_PLUGIN_SOCKET=/run/contiv/docker-plugin.sock\n",
 	})
+	s.base = "http://192.0.2.1"
+	if tls == "require" {
+		s.base = "https://192.0.2.1"
+	}
 	s.do("systemctl", "start", "openvswitch-switch", "netmaster", "netplugin", "contiv-docker-relay")
-	s.ready("http://192.0.2.1:9999/readyz")
-	s.ready("http://192.0.2.1:9090/readyz")
+	s.ready()
 	for _, unit := range []string{"netmaster", "netplugin", "contiv-docker-relay"} {
 		if filter, privileges := s.status(unit, "Seccomp"), s.status(unit, "NoNewPrivs"); filter != "2" || privileges != "1" {
 			t.Errorf("%s: Seccomp %s, NoNewPrivs %s, want 2 and 1", unit, filter, privileges)
@@ -189,6 +203,9 @@ func unitsRun(t *testing.T, tls string) {
 	if tls != "off" {
 		s.keepsKeys()
 	}
+	if tls == "require" {
+		s.refusesStrangers()
+	}
 	s.do("netctl", "net", "create", "--subnet", "20.1.0.0/16", "--gateway", "20.1.0.1", "blue")
 	s.attach("a")
 	s.attach("b")
@@ -199,8 +216,7 @@ func unitsRun(t *testing.T, tls string) {
 	s.do("ip", "netns", "exec", "a", "ping", "-c", "3", far)
 
 	s.keepsSockets()
-	s.ready("http://192.0.2.1:9999/readyz")
-	s.ready("http://192.0.2.1:9090/readyz")
+	s.ready()
 	s.do("ip", "netns", "exec", "a", "ping", "-c", "3", far)
 	for _, daemon := range []string{"netmaster", "netplugin", "contiv-docker-relay"} {
 		if out := s.do("cat", "/run/"+daemon+".log"); strings.Contains(out, "operation not permitted") || strings.Contains(out, "read-only file system") {
@@ -225,6 +241,22 @@ func (s systemd) keepsKeys() {
 		}
 	}
 	s.do("test", "-S", "/run/contiv/netmaster.sock")
+}
+
+// refusesStrangers: who has neither a certificate nor a login gets nothing, by TLS or without.
+func (s systemd) refusesStrangers() {
+	s.t.Helper()
+	for url, want := range map[string]string{
+		"http://192.0.2.1:9999/api/v1/networks/": "400", "https://192.0.2.1:9999/api/v1/networks/": "400",
+		"http://192.0.2.1:9090/inspect/driver": "400", "https://192.0.2.1:9090/inspect/driver": "403",
+	} {
+		if out := s.do("curl", "-ksS", "-o", "/dev/null", "-w", "%{http_code}", url); out != want {
+			s.t.Errorf("%s: status %s, expected %s", url, out, want)
+		}
+	}
+	if out, err := s.try("", "curl", "-ksS", "https://192.0.2.1:2379/version"); err == nil {
+		s.t.Errorf("the store answers a stranger: %s", out)
+	}
 }
 
 // keepsSockets: no unit takes another's files below /run/contiv with it when it stops.
