@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -57,7 +58,7 @@ func selected(cmd *cli.Command) selectors {
 }
 
 // resolve finds the target: what the options name, else the context in use, else, for root of
-// a netmaster's host, its socket, else the default. A file of logins that cannot be read
+// a netmaster's host and netmaster's own user, its socket, else the default. A file of logins that cannot be read
 // matters only where a token could be sent.
 func (s selectors) resolve(uid int, socket string) (target, error) {
 	file, err := readConfig()
@@ -97,9 +98,14 @@ func (s selectors) resolve(uid int, socket string) (target, error) {
 	return t, nil
 }
 
-// defaultServer is the socket of this host's netmaster for root, if there is one.
+// defaultServer is the socket of this host's netmaster, if there is one, for root and for the user
+// that netmaster runs as.
 func defaultServer(uid int, socket string) string {
-	if info, err := os.Stat(socket); uid == 0 && err == nil && info.Mode().Type() == fs.ModeSocket {
+	info, err := os.Stat(socket)
+	if err != nil || info.Mode().Type() != fs.ModeSocket {
+		return defaultURL
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); uid == 0 || ok && uid == int(owner.Uid) {
 		return "unix://" + socket
 	}
 	return defaultURL

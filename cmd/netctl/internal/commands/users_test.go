@@ -334,7 +334,7 @@ func TestTokenIsForTLSOnly(t *testing.T) {
 	s.refuses("certificate", "", "--netmaster", s.url, "tenant", "ls")
 }
 
-// TestSocketByDefault: root of a netmaster's host needs no option, others do.
+// TestSocketByDefault: root of a netmaster's host and netmaster's user need no option, others do.
 func TestSocketByDefault(t *testing.T) {
 	s := startSecured(t)
 	for _, tt := range []struct {
@@ -344,6 +344,14 @@ func TestSocketByDefault(t *testing.T) {
 	}{{0, s.socket, "unix://" + s.socket}, {1000, s.socket, defaultURL}, {0, s.socket + "x", defaultURL}, {0, s.authorityFile, defaultURL}} {
 		if got, err := (selectors{}).resolve(tt.uid, tt.socket); err != nil || got.urls[0] != tt.want {
 			t.Errorf("uid %d, %s: %v, %v, want %s", tt.uid, tt.socket, got.urls, err, tt.want)
+		}
+	}
+	if err := os.Chown(s.socket, 1000, -1); err != nil {
+		t.Fatal(err)
+	}
+	for uid, want := range map[int]string{1000: "unix://" + s.socket, 1001: defaultURL} {
+		if got, err := (selectors{}).resolve(uid, s.socket); err != nil || got.urls[0] != want {
+			t.Errorf("uid %d with netmaster of user 1000: %v, %v, want %s", uid, got.urls, err, want)
 		}
 	}
 	if got, err := (selectors{netmaster: "http://m:9999"}).resolve(0, s.socket); err != nil || got.urls[0] != "http://m:9999" {
