@@ -20,7 +20,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image v2plugin test test-ovs test-long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd k8s-tests test-k8s conformance fmt install install-files clean help
+.PHONY: build image v2plugin test test-ovs test-long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd k8s-tests test-k8s conformance ui fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -101,6 +101,9 @@ containerd: ## build the containerd 2.3 that tests use into a cache, once
 
 k8s-tests: ## build Kubernetes' own end-to-end tests into a cache, once
 	scripts/k8s-tests
+
+ui: ## build the page of netmaster, netmaster/ui/dist, from its source; needs Node and npm
+	cd netmaster/ui && npm ci && npm run check && npm run build
 
 dockerd: ## build the Docker Engine 28 that tests use into a cache, once
 	scripts/dockerd

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/daemon"
+	"github.com/contiv/netplugin/netmaster/ui"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/dockerd"
 	"github.com/contiv/netplugin/utils/errs"
@@ -110,6 +111,10 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 			return err
 		}
 	}
+	page, err := ui.New()
+	if err != nil {
+		return err
+	}
 	d, err := daemon.New(daemon.Config{
 		Metrics:       metrics,
 		Listeners:     listeners,
@@ -117,6 +122,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 		OpenStore:     o.opener(sec, log),
 		WithStore:     sec.withStore,
 		Security:      secured,
+		Page:          page,
 		NewController: daemon.NewLeader(controller),
 		RPC:           rpc,
 		Members:       members,

@@ -62,6 +62,8 @@ func fixed() []rule {
 		{reads, "/healthz", nothing, nil, nil, nil},
 		{reads, "/readyz", nothing, nil, nil, nil},
 		{reads, "/version", nothing, nil, nil, nil},
+		{reads, "/", nothing, nil, nil, nil},
+		{reads, "/ui/{rest...}", nothing, nil, nil, nil}, // files; they ask the API like everybody
 		{"GET POST PUT PATCH DELETE", authProxy + "{rest...}", nothing, nil, nil, nil},
 		{"POST", security + "join", nothing, nil, nil, nil},
 		{"POST", security + "renew", nothing, nil, nil, nil},
@@ -156,7 +158,7 @@ func (r rule) match(method string, segments []string) (value string, ok bool) {
 			return value, true
 		case i >= len(segments):
 			return "", false
-		case p[0] == '{' && segments[i] != "":
+		case strings.HasPrefix(p, "{") && segments[i] != "":
 			value = segments[i]
 		case p != segments[i]:
 			return "", false

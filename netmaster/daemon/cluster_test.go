@@ -115,6 +115,7 @@ func (m *master) start(t *testing.T, lease time.Duration) {
 	d, err := daemon.New(daemon.Config{
 		Listeners: []net.Listener{l}, Address: m.addr, OpenStore: m.open,
 		NewController: m.newController, Lease: lease, Log: log, Version: version.Info{Version: "1.2.3"},
+		Page: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "%s has %s", m.name, r.URL.Path) }),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -52,6 +53,7 @@ type Config struct {
 	RPC      net.Listener
 	Members  *cluster.Members
 	Security Security      // how clients are told apart
+	Page     http.Handler  // what people see of this netmaster in a browser (package ui); nil: nothing
 	Lease    time.Duration // of the leader lock; 0: DefaultLease
 	Log      logrus.FieldLogger
 	Metrics  *prometheus.Registry // nil: one of its own

@@ -95,6 +95,11 @@ func TestLocalAnswers(t *testing.T) {
 				}
 			}
 		}
+		for _, path := range []string{"/", "/ui", "/ui/", "/ui/app.js"} {
+			if code, body := m.get(t, path); code != http.StatusOK || body != m.name+" has "+path {
+				t.Errorf("%s: %s: %d %q", m.name, path, code, body)
+			}
+		}
 		if _, body := m.get(t, "/metrics"); !strings.Contains(body, `contiv_netmaster_build_info{built="",commit="",version="1.2.3"} 1`) ||
 			!strings.Contains(body, "contiv_netmaster_http_requests_total") {
 			t.Errorf("%s: /metrics = %s", m.name, body)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/contiv/netplugin/netmaster/events"
+	"github.com/contiv/netplugin/netmaster/ui"
 	"github.com/contiv/netplugin/utils/httproutes"
 )
 
@@ -28,7 +29,7 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", d.serveHealth)
 	mux.HandleFunc("GET /readyz", d.serveReady)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))
-	own := dispatch{own: httproutes.OrNotFound(mux), api: http.HandlerFunc(d.serveAPI)}
+	own := dispatch{own: httproutes.OrNotFound(mux), page: d.cfg.Page, api: http.HandlerFunc(d.serveAPI)}
 	var all http.Handler = streams{events: d.whileTheSame(d.events), alive: http.HandlerFunc(d.serveAlive), rest: d.metrics.count(d.local(own))}
 	if gate := d.cfg.Security.Gate; gate != nil {
 		all = gate(all)
@@ -55,12 +56,15 @@ func (h streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // path as it was sent: a mux would clean it.
 type dispatch struct {
 	own, api http.Handler
+	page     http.Handler // nil: there is none
 }
 
 func (h dispatch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case "/version", "/info", "/healthz", "/readyz", "/metrics":
+	switch path := r.URL.Path; {
+	case path == "/version" || path == "/info" || path == "/healthz" || path == "/readyz" || path == "/metrics":
 		h.own.ServeHTTP(w, r)
+	case h.page != nil && ui.Serves(path):
+		h.page.ServeHTTP(w, r)
 	default:
 		h.api.ServeHTTP(w, r)
 	}

@@ -1,0 +1,3 @@
+// Package ui tests the page of netmaster as people use it: in a headless Chromium, against the
+// real daemons of a lab.
+package ui
