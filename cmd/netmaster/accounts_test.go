@@ -40,8 +40,8 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestReviewerOnlyWithKubernetes and TLS; without an API server hosts need join tokens.
-func TestReviewerOnlyWithKubernetes(t *testing.T) {
+// TestAccountsOnlyWithKubernetes and TLS; without an API server hosts need join tokens.
+func TestAccountsOnlyWithKubernetes(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	log := logrus.New()
 	log.SetOutput(t.Output())
@@ -51,15 +51,16 @@ func TestReviewerOnlyWithKubernetes(t *testing.T) {
 	}{{"docker", tlsport.Require}, {"kubernetes", tlsport.Off}, {"kubernetes", tlsport.Require}} {
 		o := &options{kubeConfig: t.TempDir() + "/none"}
 		o.network.Mode, o.secure.Mode = tt.mode, tt.tls
-		if r, err := o.reviewer(log); r != nil || err != nil {
-			t.Errorf("mode %s, --tls %s: %v, %v; expected none", tt.mode, tt.tls, r, err)
+		o.secure.configMap = "kube-system/contiv-ca"
+		if err := o.kubernetes(log); o.secure.reviewer != nil || o.secure.publish != nil || err != nil {
+			t.Errorf("mode %s, --tls %s: %v, %v; expected none", tt.mode, tt.tls, o.secure.reviewer, err)
 		}
 	}
 	var said strings.Builder
 	log.SetOutput(&said)
 	o := &options{kubeConfig: t.TempDir() + "/none"}
 	o.network.Mode, o.secure.Mode = "kubernetes", tlsport.Require
-	if _, _ = o.reviewer(log); !strings.Contains(said.String(), "hosts need join tokens") {
+	if _ = o.kubernetes(log); !strings.Contains(said.String(), "hosts need join tokens") {
 		t.Errorf("the log does not say so: %s", said.String())
 	}
 }

@@ -73,7 +73,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	if err != nil {
 		return err
 	}
-	if o.secure.reviewer, err = o.reviewer(log); err != nil {
+	if err := o.kubernetes(log); err != nil {
 		return err
 	}
 	o.secure.members = o.store.Kind == cliconf.StoreEmbedded && o.member.cfg.InitialCluster != ""

@@ -21,6 +21,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/authz"
 	"github.com/contiv/netplugin/netmaster/ca"
 	"github.com/contiv/netplugin/netmaster/daemon"
+	"github.com/contiv/netplugin/netmaster/kubeca"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/securityapi"
 	"github.com/contiv/netplugin/utils/cliconf"
@@ -38,12 +39,14 @@ type securityOptions struct {
 	certTTL              time.Duration
 	audit                auditOptions
 
-	account string
+	account, configMap string
 
 	secret   []byte
 	join     []string
 	members  bool             // the store is embedded and has several members
 	reviewer ca.TokenReviewer // nil: hosts do not join by ServiceAccount tokens
+	// publish keeps a ConfigMap current; nil: there is none to keep.
+	publish func(context.Context, *pki.Credentials)
 }
 
 func (s *securityOptions) flags() []cli.Flag {
@@ -55,11 +58,15 @@ func (s *securityOptions) flags() []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: "join", Category: "security", Destination: &s.joinList, Sources: env.Var("JOIN"),
-			Usage: "comma-separated `list` of URLs (https://ip:port) of other netmasters, from which this one gets the certificate authority at its first start (default: it creates one)",
+			Usage: "comma-separated `list` of URLs (https://ip:port) of netmasters, from which this one gets the certificate authority at its first start (default: it creates one; so does the first of the list, if it is this netmaster and no other one has an authority)",
 		},
 		&cli.StringFlag{
 			Name: "join-account", Category: "security", Value: "kube-system/contiv-netplugin", Destination: &s.account, Sources: env.Var("JOIN_ACCOUNT"),
 			Usage: "`namespace/name` of the ServiceAccount whose pods may join as the node they run on (mode kubernetes)",
+		},
+		&cli.StringFlag{
+			Name: "ca-configmap", Category: "security", Destination: &s.configMap, Sources: env.Var("CA_CONFIGMAP"),
+			Usage: "`namespace/name` of an existing ConfigMap that is to hold the certificate authority, for agents that join (mode kubernetes)",
 		},
 		&cli.DurationFlag{
 			Name: "tls-cert-ttl", Category: "security", Value: pki.DefaultValid, Destination: &s.certTTL, Sources: env.Var("TLS_CERT_TTL"),
@@ -86,6 +93,11 @@ func (s *securityOptions) validate() error {
 	var err error
 	if s.join, err = cliconf.SecureURLs("--join", s.joinList); err != nil {
 		return err
+	}
+	if s.configMap != "" {
+		if _, _, err := kubeca.ParseName(s.configMap); err != nil {
+			return cliconf.Usagef("--ca-configmap %w", err)
+		}
 	}
 	if s.authListen != "" {
 		if err := netx.CheckListen(s.authListen); err != nil {
@@ -248,6 +260,9 @@ func (s *security) run(ctx context.Context) error {
 	}
 	if s.opts.OwnPKI() {
 		g.Go(func() error { s.files.Follow(ctx, s.creds, s.log); return nil })
+	}
+	if s.opts.publish != nil {
+		g.Go(func() error { s.opts.publish(ctx, s.creds); return nil })
 	}
 	return g.Wait()
 }

@@ -44,8 +44,8 @@ func objects(t *testing.T) map[string]runtime.Object {
 func TestManifest(t *testing.T) {
 	all := objects(t)
 	want := []string{
-		"ClusterRole contiv-netmaster", "ClusterRole contiv-netplugin", "ClusterRoleBinding contiv-netmaster", "ClusterRoleBinding contiv-netplugin", "ConfigMap contiv-config", "DaemonSet contiv-netplugin",
-		"Deployment contiv-netmaster", "ServiceAccount contiv-netmaster", "ServiceAccount contiv-netplugin",
+		"ClusterRole contiv-netmaster", "ClusterRole contiv-netplugin", "ClusterRoleBinding contiv-netmaster", "ClusterRoleBinding contiv-netplugin", "ConfigMap contiv-ca", "ConfigMap contiv-config", "DaemonSet contiv-netplugin",
+		"Deployment contiv-netmaster", "Role contiv-netmaster", "RoleBinding contiv-netmaster", "ServiceAccount contiv-netmaster", "ServiceAccount contiv-netplugin",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(all))); diff != "" {
 		t.Fatal(diff)

@@ -82,7 +82,7 @@ func TestConfig(t *testing.T) {
 }
 
 // elsewhere are settings of other runtimes, and paths that mounts in config.json decide.
-var elsewhere = regexp.MustCompile(`_(K8S_|CNI_|MESOS|JOIN_ACCOUNT|JOIN_CA)|_(SERVICE_PROXY|TENANCY|UNKNOWN_POLICIES|DOCKER_SOCKET|DOCKER_PLUGIN_SOCKET|SOCKET|OVSDB|RESOLV_CONF)$`)
+var elsewhere = regexp.MustCompile(`_(K8S_|CNI_|MESOS|JOIN_ACCOUNT|JOIN_CA|CA_CONFIGMAP)|_(SERVICE_PROXY|TENANCY|UNKNOWN_POLICIES|DOCKER_SOCKET|DOCKER_PLUGIN_SOCKET|SOCKET|OVSDB|RESOLV_CONF)$`)
 
 // TestAllSettings: the plugin has every setting of the daemons, and none has a secret.
 func TestAllSettings(t *testing.T) {

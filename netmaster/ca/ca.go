@@ -3,6 +3,7 @@ package ca
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -70,11 +71,14 @@ func (c *CA) load(ctx context.Context) (bundle, error) {
 	if !errs.Is(err, errs.NotFound) {
 		return b, err
 	}
-	if len(c.cfg.Join) > 0 {
-		if b, err = c.joinMasters(ctx); err != nil {
+	if others, first := c.cfg.others(); len(others) > 0 {
+		b, err = c.joinMasters(ctx, others, first)
+		if err == nil {
+			err = b.write(c.cfg.Dir, bundleFile)
+		}
+		if !errors.Is(err, errNobody) {
 			return b, err
 		}
-		return b, b.write(c.cfg.Dir, bundleFile)
 	}
 	if _, err := c.dir.Load(); !errs.Is(err, errs.NotFound) {
 		return b, errs.New(errs.Invalid, "%s has a certificate but not the key of the certificate authority (%s): "+

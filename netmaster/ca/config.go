@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,9 @@ type Config struct {
 	// netmaster can join this one.
 	Secret []byte
 	// Join are the base URLs (https://ip:port) of netmasters to get the authority from if
-	// there is none on disk. Empty: this is the first netmaster, which makes it.
+	// there is none on disk. Empty: this is the first netmaster, which makes it. The list may
+	// name this netmaster, too, so that all of them can have the same: the first one makes the
+	// authority unless another one has it.
 	Join []string
 	// OwnPKI are credentials of the user's own authority; nil: the cluster has its own.
 	OwnPKI *pki.Credentials
@@ -70,7 +73,7 @@ func (cfg *Config) complete() error {
 		return errs.New(errs.Invalid, "the cluster's secret has %d characters, expected at least %d; make one with: openssl rand -hex 32",
 			len(cfg.Secret), SecretMin)
 	}
-	if len(cfg.Join) > 0 && len(cfg.Secret) == 0 {
+	if others, _ := cfg.others(); len(others) > 0 && len(cfg.Secret) == 0 {
 		return errs.New(errs.Invalid, "joining another netmaster needs the cluster's secret; use --cluster-secret-file")
 	}
 	if cfg.CertTTL == 0 {
@@ -83,6 +86,13 @@ func (cfg *Config) complete() error {
 		cfg.Plain = func() map[string]time.Time { return nil }
 	}
 	return nil
+}
+
+// others are the netmasters to join, and whether this one comes before them.
+func (cfg *Config) others() (urls []string, first bool) {
+	self := "https://" + cfg.Name
+	others := slices.DeleteFunc(slices.Clone(cfg.Join), func(u string) bool { return u == self })
+	return others, len(cfg.Join) > 0 && cfg.Join[0] == self
 }
 
 // ReadSecret reads the file of the cluster's secret; blanks around it do not count. The file

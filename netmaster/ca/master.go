@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -90,20 +91,29 @@ func (c *CA) serveBundle(r *http.Request) (any, error) {
 	return c.current(), nil
 }
 
-// joinMasters gets the authority from one of the netmasters to join, which it waits for.
-func (c *CA) joinMasters(ctx context.Context) (bundle, error) {
+// errNobody: no other netmaster can be reached.
+var errNobody = errors.New("no other netmaster answers")
+
+// joinMasters gets the authority from one of the netmasters to join, which it waits for. The
+// first netmaster of a cluster asks once; the error is then errNobody if there is nobody yet.
+func (c *CA) joinMasters(ctx context.Context, others []string, first bool) (bundle, error) {
 	pauses, said := retry.New(200*time.Millisecond, 5*time.Second), ""
 	var last error
 	for {
-		for _, base := range c.cfg.Join {
+		nobody := true
+		for _, base := range others {
 			b, err := joinMaster(ctx, base, c.cfg.Secret)
 			if err == nil {
 				c.log.WithField("netmaster", base).WithField("hash", b.hash()).Info("joined the cluster's netmasters")
 				return b, nil
 			}
+			nobody = nobody && errs.Is(err, errs.Unavailable)
 			if last == nil || ctx.Err() == nil { // that the time is over is no reason
 				last = errs.New(errs.KindOf(err), "join %s: %w", base, err)
 			}
+		}
+		if first && nobody && ctx.Err() == nil {
+			return bundle{}, errNobody
 		}
 		if last.Error() != said {
 			said = last.Error()

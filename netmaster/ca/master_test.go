@@ -73,6 +73,36 @@ func TestMastersStartAtOnce(t *testing.T) {
 	}
 }
 
+// TestSameListForAll: all netmasters have the same list. The first of it makes the authority,
+// gets it back from another one when its disk is lost, and makes none while one refuses it.
+func TestSameListForAll(t *testing.T) {
+	a, b := catest.Port(t), catest.Port(t)
+	list := []string{"https://" + a.Addr().String(), "https://" + b.Addr().String()}
+	config := func(l net.Listener) ca.Config {
+		return ca.Config{Name: l.Addr().String(), Secret: secret, Join: list}
+	}
+	b.Close() // nobody is there yet
+	first := catest.Start(t, a, config(a), nil)
+	b, err := net.Listen("tcp", b.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := catest.Start(t, b, config(b), nil)
+	if second.CA.Hash() != first.CA.Hash() {
+		t.Error("the second netmaster has another authority")
+	}
+	other := first.URL
+	list = []string{"https://m2", other} // m2 is what open calls its netmaster
+	c, _, err := open(t, 10*time.Second, ca.Config{Secret: secret, Join: list})
+	if err != nil || c.Hash() != first.CA.Hash() {
+		t.Errorf("the first one with an empty disk: %v", err)
+	}
+	_, lines, err := open(t, 300*time.Millisecond, ca.Config{Secret: []byte(strings.Repeat("x", ca.SecretMin)), Join: list})
+	if err == nil || !strings.Contains(lines+err.Error(), "another --cluster-secret-file") {
+		t.Errorf("the first one is refused by another: %v", err)
+	}
+}
+
 func TestMasterJoinRefused(t *testing.T) {
 	first := catest.Start(t, catest.Port(t), ca.Config{Secret: secret}, nil)
 	closed := catest.Start(t, catest.Port(t), ca.Config{}, nil)

@@ -20,6 +20,7 @@ import (
 // Sections of docs/kubernetes.md that are followed.
 const (
 	quickStart = "Quick start"
+	logins     = "TLS and logins"
 	changes    = "Configuration changes and upgrades"
 	noSwitch   = "Nodes without Open vSwitch"
 	ownEtcd    = "External etcd"
@@ -57,6 +58,7 @@ func TestQuickStart(t *testing.T) {
 			}
 		}
 	})
+	g.run("closed", closed)
 	g.run("metrics to be scraped", func(g guide) {
 		out, err := g.try(block{script: "kubectl kustomize install/overlays/prometheus | kubectl apply --dry-run=server -o yaml -f -"})
 		if n := strings.Count(out, `prometheus.io/scrape: "true"`); err != nil || n < 2 {
@@ -76,7 +78,9 @@ func TestQuickStart(t *testing.T) {
 	g.run("Open vSwitch in pods", switchInPods)
 	g.run("with an etcd cluster", func(g guide) {
 		g.kubectl("label", "node", "host2", "node-role.kubernetes.io/control-plane=")
+		etcd := g.secureEtcd()
 		g.follow(ownEtcd, tunnels(
+			"https://192.168.2.10:2379,https://192.168.2.11:2379", etcd,
 			"replicas: 3", "replicas: 2", "contiv_mode: kubernetes", formerSettings,
 			`contiv_default_subnet_v6: ""`, "contiv_default_subnet_v6: fd20:1::/64",
 		)...)
