@@ -107,19 +107,27 @@ func (w *watch) once(ctx context.Context) error {
 	}
 }
 
-// connect asks one netmaster after the other for the stream.
+// connect asks for the stream.
 func (w *watch) connect(ctx context.Context) (*http.Response, error) {
+	header := map[string]string{"Accept": "text/event-stream"}
+	if w.id != "" {
+		header["Last-Event-ID"] = w.id
+	}
+	return w.c.open(ctx, w.path, header)
+}
+
+// open asks one netmaster after the other for an answer that stays open.
+func (c *Client) open(ctx context.Context, path string, header map[string]string) (*http.Response, error) {
 	var failed []string
-	for _, base := range w.c.bases {
-		req, err := w.c.request(ctx, http.MethodGet, base, w.path, nil)
+	for _, base := range c.bases {
+		req, err := c.request(ctx, http.MethodGet, base, path, nil)
 		if err != nil {
 			return nil, &stopError{err}
 		}
-		req.Header.Set("Accept", "text/event-stream")
-		if w.id != "" {
-			req.Header.Set("Last-Event-ID", w.id)
+		for name, value := range header {
+			req.Header.Set(name, value)
 		}
-		resp, err := w.c.stream.Do(req)
+		resp, err := c.stream.Do(req)
 		switch {
 		case err != nil:
 			failed = append(failed, err.Error())

@@ -32,6 +32,7 @@ type Client struct {
 	store objdb.Store
 	port  int
 	http  *http.Client
+	open  *http.Client // for answers that stay open
 }
 
 // Dial connects to an agent, as net.Dialer.DialContext does.
@@ -43,12 +44,14 @@ func New(store objdb.Store, port int, dial Dial) *Client {
 	if port == 0 {
 		port = defaultPort
 	}
-	return &Client{store: store, port: port, http: &http.Client{
-		Timeout:   timeout,
-		Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute},
-		// An address of the registry that leads elsewhere is not an agent's.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	transport := &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}
+	// An address of the registry that leads elsewhere is not an agent's.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{
+		store: store, port: port,
+		http: &http.Client{Timeout: timeout, Transport: transport, CheckRedirect: stay},
+		open: &http.Client{Transport: transport, CheckRedirect: stay},
+	}
 }
 
 // BGP is what an agent tells of its BGP speaker.
@@ -99,26 +102,12 @@ func (c *Client) ReclaimEndpoint(ctx context.Context, host, endpoint string) err
 
 // Trace asks the agent of a host for the way of a packet through it.
 func (c *Client) Trace(ctx context.Context, host string, hop traceapi.HopRequest) (*traceapi.Hop, error) {
-	body, err := json.Marshal(hop)
-	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err)
-	}
-	status, text, err := c.send(ctx, host, http.MethodPost, traceapi.PathAgent, body)
-	switch said := strings.TrimSpace(string(text)); {
-	case err != nil:
-	case status == http.StatusNotFound && !strings.HasPrefix(said, "trace:"):
-		err = errs.New(errs.Internal, "its netplugin cannot trace yet; upgrade it")
-	case status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusServiceUnavailable:
-		err = errs.New(errs.Internal, "%s", said)
-	default:
-		err = refusal(status, text)
-	}
-	if err != nil {
+	answer := &traceapi.Hop{}
+	if err := c.ask(ctx, question{host, http.MethodPost, traceapi.PathAgent, "trace", "trace"}, hop, answer); err != nil {
 		return nil, fmt.Errorf("ask host %s: %w", host, err)
 	}
-	answer := &traceapi.Hop{}
-	if err := json.Unmarshal(text, answer); err != nil || len(answer.Ends) == 0 {
-		return nil, errs.New(errs.Internal, "ask host %s: its netplugin's answer cannot be read: %v", host, err)
+	if len(answer.Ends) == 0 {
+		return nil, errs.New(errs.Internal, "ask host %s: its netplugin's answer cannot be read: it says nothing", host)
 	}
 	return answer, nil
 }
@@ -153,8 +142,7 @@ func (c *Client) send(ctx context.Context, host, method, path string, body []byt
 
 // exchange is send to an agent whose address is known.
 func (c *Client) exchange(ctx context.Context, addr, method, path string, body []byte) (int, []byte, error) {
-	target := "http://" + net.JoinHostPort(addr, strconv.Itoa(c.port)) + path
-	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, c.url(addr, path), bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, errs.Wrap(errs.Internal, err)
 	}
@@ -168,6 +156,11 @@ func (c *Client) exchange(ctx context.Context, addr, method, path string, body [
 		return 0, nil, errs.Wrap(errs.Internal, fmt.Errorf("read the agent's answer: %w", err))
 	}
 	return resp.StatusCode, text, nil
+}
+
+// url is that of a path of an agent whose address is known.
+func (c *Client) url(addr, path string) string {
+	return "http://" + net.JoinHostPort(addr, strconv.Itoa(c.port)) + path
 }
 
 // refusal is what a status other than 200 means.

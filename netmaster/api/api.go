@@ -46,6 +46,7 @@ type Config struct {
 	Members *cluster.Members // what this netmaster knows of the agents
 	Hosts   Hosts            // the hosts, and the orphans of those that are down
 	Records http.Handler     // what agents have to say of their hosts; nil: nothing
+	Flows   Flows            // tells of connections; nil: nothing does
 	Timeout time.Duration    // how long a request waits for the store; 0 means 10 s
 }
 
@@ -62,11 +63,12 @@ type Handler struct {
 	router  *mux.Router
 	written func() (revision, settings int64)
 	metrics *metrics
+	flows   Flows
 }
 
 // New returns the Handler of a term.
 func New(cfg Config, e *intent.Engine) *Handler {
-	h := &Handler{log: cfg.Log, timeout: cfg.Timeout, router: mux.NewRouter().UseEncodedPath(), written: e.Written}
+	h := &Handler{log: cfg.Log, timeout: cfg.Timeout, router: mux.NewRouter().UseEncodedPath(), written: e.Written, flows: cfg.Flows}
 	if h.timeout == 0 {
 		h.timeout = defaultTimeout
 	}
@@ -95,6 +97,10 @@ func New(cfg Config, e *intent.Engine) *Handler {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.flows != nil && IsStream(r) {
+		h.stream(w, r)
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), h.timeout)
 	defer cancel()
 	h.router.ServeHTTP(w, r.WithContext(ctx))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/state/flowapi"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/state/traceapi"
 )
@@ -82,6 +83,7 @@ func fixed() []rule {
 		{reads, "/docs/{asset}", identified, nil, nil, nil},
 		{reads, inspect + contivmodel.EndpointCollection + "/{key}", identified, nil, nil, nil},
 		{reads, traceapi.PathMaster, identified, nil, nil, nil},
+		{reads, flowapi.PathMaster, identified, nil, nil, nil},
 		{reads, clusterapi.PathApplied, identified, nil, nil, nil},
 		{reads, clusterapi.PathCluster, everything, nil, nil, nil},
 		{"GET POST", clusterapi.PathGarbage, adminOnly, nil, nil, nil},

@@ -15,6 +15,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/api"
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/docknet"
+	"github.com/contiv/netplugin/netmaster/flows"
 	"github.com/contiv/netplugin/netmaster/hostapi"
 	"github.com/contiv/netplugin/netmaster/hostgc"
 	"github.com/contiv/netplugin/netmaster/intent"
@@ -93,7 +94,7 @@ func NewLeader(cfg LeaderConfig) NewController {
 				cfg.Log.WithError(err).Error("cannot create the default network; containers that name no network cannot be attached")
 			}
 		}
-		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Records: records, Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
+		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Records: records, Flows: flows.New(ctx, hosts, engine), Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/contiv/netplugin/netmaster/api"
 	"github.com/contiv/netplugin/netmaster/events"
 	"github.com/contiv/netplugin/netmaster/ui"
 	"github.com/contiv/netplugin/utils/httproutes"
@@ -30,7 +31,10 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", d.serveReady)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))
 	own := dispatch{own: httproutes.OrNotFound(mux), page: d.cfg.Page, api: http.HandlerFunc(d.serveAPI)}
-	var all http.Handler = streams{events: d.whileTheSame(d.events), alive: http.HandlerFunc(d.serveAlive), rest: d.metrics.count(d.local(own))}
+	var all http.Handler = streams{
+		events: d.whileTheSame(d.events), alive: http.HandlerFunc(d.serveAlive),
+		flows: d.whileTheSame(d.unlimited(http.HandlerFunc(d.serveAPI))), rest: d.metrics.count(d.local(own)),
+	}
 	if gate := d.cfg.Security.Gate; gate != nil {
 		all = gate(all)
 	}
@@ -39,7 +43,7 @@ func (d *Daemon) routes() http.Handler {
 
 // streams keeps answers without end apart from the others: how long one lasts says
 // nothing about how fast we answer.
-type streams struct{ events, alive, rest http.Handler }
+type streams struct{ events, alive, flows, rest http.Handler }
 
 func (h streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
@@ -47,6 +51,8 @@ func (h streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.events.ServeHTTP(w, r)
 	case r.Method == http.MethodGet && path == alivePath:
 		h.alive.ServeHTTP(w, r)
+	case api.IsStream(r):
+		h.flows.ServeHTTP(w, r)
 	default:
 		h.rest.ServeHTTP(w, r)
 	}

@@ -19,7 +19,7 @@ const identifyAgain = 30 * time.Second
 func (d *Daemon) whileTheSame(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := identity.From(r.Context())
-		if id.Kind != identity.User || d.cfg.Security.Tokens == nil {
+		if id.Kind != identity.User || d.cfg.Security.Tokens == nil || fromMaster(r) { // which does this by itself
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -54,3 +54,54 @@ func (d *Daemon) untilOther(ctx context.Context, r *http.Request, id identity.Id
 		}
 	}
 }
+
+// readWithin is how long a client may take to read what it is sent.
+const readWithin = 30 * time.Second
+
+// unlimited serves answers that stay open, for as long as the client reads them and this
+// netmaster runs: the server's limits are made for requests that end.
+func (d *Daemon) unlimited(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			defer cancel()
+			d.untilStopping(ctx)
+		})
+		rc := http.NewResponseController(w)
+		_ = rc.SetReadDeadline(time.Time{}) // a test's recorder has none
+		next.ServeHTTP(&patient{w, rc}, r.WithContext(ctx))
+		cancel()
+		watching.Wait()
+	})
+}
+
+// untilStopping returns when this netmaster stops, or ctx ends.
+func (d *Daemon) untilStopping(ctx context.Context) {
+	for {
+		v := d.state.view()
+		if v.stopping {
+			return
+		}
+		select {
+		case <-v.changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// patient gives a client its time for each part of an answer, instead of for the whole.
+type patient struct {
+	http.ResponseWriter
+	rc *http.ResponseController
+}
+
+// Write implements http.ResponseWriter.
+func (p *patient) Write(part []byte) (int, error) {
+	_ = p.rc.SetWriteDeadline(time.Now().Add(readWithin)) // a test's recorder has none
+	return p.ResponseWriter.Write(part)
+}
+
+// Unwrap is for http.ResponseController.
+func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -89,6 +89,7 @@ func tree(stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 			endpointCommands(),
 			exportCommand(),
 			externalContractsCommands(),
+			flowsCommand(),
 			globalCommands(),
 			groupCommands(),
 			hostCommands(),
