@@ -32,7 +32,7 @@ var everywhere = []string{"test", "scripts"}
 var onlyIn = map[string][]string{
 	"go.etcd.io/":                     {"objdb"},
 	"github.com/hashicorp/":           {"objdb"},
-	"k8s.io/":                         {"mgmtfn/k8splugin", "mgmtfn/k8spolicy", "netmaster/tokenreview", "cmd"},
+	"k8s.io/":                         {"mgmtfn/k8splugin", "mgmtfn/k8spolicy", "netmaster/tokenreview", "netmaster/kubeca", "cmd"},
 	"github.com/moby/":                {"utils/dockerd"},
 	"github.com/docker/":              {"utils/dockerd"},
 	"github.com/containernetworking/": {"mgmtfn", "netplugin", "drivers", "utils", "cmd"},
