@@ -3,7 +3,6 @@ package auth
 import (
 	"container/list"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 )
@@ -132,18 +131,4 @@ func waitAfter(count int) time.Duration {
 		return longestWait
 	}
 	return min(firstWait<<over, longestWait)
-}
-
-// sourceOf names where a request comes from: an IPv4 address, or the /64 of an IPv6 one.
-func sourceOf(remote string) string {
-	if ap, err := netip.ParseAddrPort(remote); err == nil {
-		addr := ap.Addr().Unmap().WithZone("")
-		if addr.Is6() {
-			if p, err := addr.Prefix(64); err == nil {
-				return p.String()
-			}
-		}
-		return addr.String()
-	}
-	return remote
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netx"
 )
 
 // maxName bounds the name that somebody logs in by, in bytes.
@@ -65,7 +66,7 @@ func (s *Service) loggedIn(p person, name, remote string, err error) (answer, er
 
 // tryLogin checks a password, unless the account or the source has to wait.
 func (s *Service) tryLogin(ctx context.Context, name, password, remote string) (person, error) {
-	account, source := "account "+strings.ToLower(name), "source "+sourceOf(remote)
+	account, source := "account "+strings.ToLower(name), "source "+netx.SourceOf(remote)
 	if err := s.limiter.begin(account, source); err != nil {
 		return person{how: byPassword}, err
 	}

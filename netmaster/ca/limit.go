@@ -1,10 +1,11 @@
 package ca
 
 import (
-	"net"
 	"sync"
 
 	"golang.org/x/time/rate"
+
+	"github.com/contiv/netplugin/utils/netx"
 )
 
 // How often an address may ask for a certificate: so often that many hosts behind one
@@ -25,10 +26,7 @@ type limiter struct {
 func newLimiter() *limiter { return &limiter{sources: map[string]*rate.Limiter{}} }
 
 func (l *limiter) allow(remote string) bool {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		host = remote
-	}
+	host := netx.HostOf(remote)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	source, ok := l.sources[host]

@@ -15,6 +15,7 @@ import (
 
 	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/httproutes"
+	"github.com/contiv/netplugin/utils/netx"
 	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/tlsport"
 )
@@ -203,10 +204,7 @@ type plainClients struct {
 const maxPlain = 4096
 
 func (p *plainClients) note(from net.Addr) {
-	host, _, err := net.SplitHostPort(from.String())
-	if err != nil {
-		return
-	}
+	host := netx.HostOf(from.String())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last == nil {

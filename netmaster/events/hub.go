@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netx"
 )
 
 // Path is where a Hub is served. A slash may follow.
@@ -171,10 +171,7 @@ func who(id identity.Identity, remote string) string {
 	if id.Kind != identity.Anonymous {
 		return id.String()
 	}
-	if host, _, err := net.SplitHostPort(remote); err == nil {
-		remote = host
-	}
-	return "address " + remote
+	return "address " + netx.HostOf(remote)
 }
 
 // kinds reads the filter: type strings, separated by commas or given several times;

@@ -129,11 +129,3 @@ func (t *Listener) secured() []*conn {
 	}
 	return all
 }
-
-// host is the address of a client without its port; all of a unix socket are one source.
-func host(a net.Addr) string {
-	if ap, _, err := net.SplitHostPort(a.String()); err == nil {
-		return ap
-	}
-	return a.Network()
-}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/utils/httproutes"
+	"github.com/contiv/netplugin/utils/netx"
 	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/retry"
 )
@@ -138,7 +139,7 @@ func temporary(err error) bool {
 
 // take admits a connection and has it made ready.
 func (t *Listener) take(raw net.Conn) {
-	c := &conn{Conn: raw, listener: t, source: host(raw.RemoteAddr())}
+	c := &conn{Conn: raw, listener: t, source: netx.HostOf(raw.RemoteAddr().String())}
 	if why := t.admit(c); why != nil {
 		t.refuse(raw, why)
 		raw.Close()
