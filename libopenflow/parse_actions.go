@@ -16,15 +16,6 @@ func ParseInstructions(s string) (Instructions, error) {
 	return i, nil
 }
 
-// ParseActions reads a list of actions in the syntax of ovs-ofctl.
-func ParseActions(s string) (Actions, error) {
-	a, err := parseActions(s, maxNesting)
-	if err != nil {
-		return "", fmt.Errorf("actions: %w", err)
-	}
-	return a, nil
-}
-
 func parseInstructions(s string, depth int) (Instructions, error) {
 	tokens, err := splitTop(s, ",")
 	if err != nil {

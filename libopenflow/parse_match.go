@@ -6,16 +6,6 @@ import (
 	"strings"
 )
 
-// ParseMatch reads a match in the syntax of ovs-ofctl, such as
-// "ip,reg2=0x1,nw_dst=10.1.1.2".
-func ParseMatch(s string) (Match, error) {
-	tokens, err := splitTop(s, ", \t")
-	if err != nil {
-		return "", fmt.Errorf("match %w", err)
-	}
-	return parseMatchTokens(tokens)
-}
-
 // parseMatchTokens reads names and name=value pairs. Those that mean different
 // fields for different protocols are read last.
 func parseMatchTokens(tokens []string) (Match, error) {

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/retry"
 )
 
@@ -47,25 +46,25 @@ func (i ServiceInfo) Key() string { return serviceRoot(i.ServiceName) + i.Endpoi
 
 // Registration keeps one instance in the registry, and renews it when its lease ends.
 type Registration struct {
-	store Store
-	stop  context.CancelFunc
-	done  chan struct{}
+	store  Store
+	failed func(error)
+	stop   context.CancelFunc
+	done   chan struct{}
 
 	mu      sync.Mutex
 	info    ServiceInfo
 	changed chan struct{} // holds a token when info is newer than the store's
-	away    error         // why we are not registered, nil when we are
 	left    error         // why our entry could not be removed at the end
 }
 
 // Register adds info to the registry and keeps it there until Close, or until ctx ends. It
-// does not wait for the store. TTL is set to ServiceTTL.
-func Register(ctx context.Context, store Store, info ServiceInfo) *Registration {
+// does not wait for the store. TTL is set to ServiceTTL. failed, which may be nil, is called
+// with the reason whenever the instance is not registered any more, before the next attempt.
+func Register(ctx context.Context, store Store, info ServiceInfo, failed func(error)) *Registration {
 	info.TTL = int(ServiceTTL / time.Second)
 	ctx, stop := context.WithCancel(ctx)
 	r := &Registration{
-		store: store, stop: stop, done: make(chan struct{}), info: info, changed: make(chan struct{}, 1),
-		away: errs.New(errs.Unavailable, "not registered yet"),
+		store: store, failed: failed, stop: stop, done: make(chan struct{}), info: info, changed: make(chan struct{}, 1),
 	}
 	go r.run(ctx)
 	return r
@@ -83,13 +82,6 @@ func (r *Registration) SetRole(role string) {
 	case r.changed <- struct{}{}:
 	default:
 	}
-}
-
-// Err returns nil while the instance is registered, or else why it is not.
-func (r *Registration) Err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.away
 }
 
 // Close removes the instance from the registry. ctx limits the wait for the store.
@@ -114,9 +106,9 @@ func (r *Registration) run(ctx context.Context) {
 	again := retry.New(ServiceTTL/20, ServiceTTL/4)
 	for ctx.Err() == nil {
 		err := r.hold(ctx, again.Reset)
-		r.mu.Lock()
-		r.away = err
-		r.mu.Unlock()
+		if r.failed != nil && ctx.Err() == nil {
+			r.failed(err)
+		}
 		again.Wait(ctx)
 	}
 }
@@ -148,9 +140,6 @@ func (r *Registration) hold(ctx context.Context, held func()) error {
 		if _, err := r.store.Commit(ctx, Txn{Then: []Op{PutLeased(info.Key(), value, lease.ID())}}); err != nil {
 			return err
 		}
-		r.mu.Lock()
-		r.away = nil
-		r.mu.Unlock()
 		held()
 		select {
 		case <-ctx.Done():

@@ -32,7 +32,7 @@ func TestRegistry(t *testing.T) {
 	services(t, ctx, w)
 
 	info := objdb.ServiceInfo{ServiceName: "netmaster", Role: objdb.RoleFollower, HostAddr: "10.0.0.1", Port: 9999}
-	r := objdb.Register(ctx, s, info)
+	r := objdb.Register(ctx, s, info, nil)
 	info.TTL = 10
 	services(t, ctx, w, info)
 	kv, err := s.Get(ctx, "/contiv.io/service/netmaster/10.0.0.1:9999")
@@ -57,7 +57,7 @@ func TestRegistry(t *testing.T) {
 		{ServiceName: "netplugin", TTL: 10, HostAddr: "10.0.0.2", Port: 9003, Hostname: "host2"},
 	}
 	for _, a := range agents {
-		objdb.Register(ctx, s, a)
+		objdb.Register(ctx, s, a, nil)
 	}
 	services(t, ctx, objdb.WatchServices(ctx, s, "netplugin"), agents...)
 
@@ -86,11 +86,11 @@ func TestSuccessorKeepsItsEntry(t *testing.T) {
 	s := newStore(t)
 	info := objdb.ServiceInfo{ServiceName: "netmaster", HostAddr: "10.0.0.1", Port: 9999, Version: "old"}
 	w := objdb.WatchServices(ctx, s, "netmaster")
-	old := objdb.Register(ctx, s, info)
+	old := objdb.Register(ctx, s, info, nil)
 	info.TTL = 10
 	services(t, ctx, w, info)
 	info.Version = "new"
-	objdb.Register(ctx, s, info)
+	objdb.Register(ctx, s, info, nil)
 	services(t, ctx, w, info)
 	if err := old.Close(ctx); err != nil {
 		t.Error(err)

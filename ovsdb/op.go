@@ -50,11 +50,6 @@ func Mutate(table string, where []Condition, mutations ...Mutation) Operation {
 	return Operation{op: "mutate", table: table, where: where, mutations: mutations}
 }
 
-// Delete removes the rows that match.
-func Delete(table string, where []Condition) Operation {
-	return Operation{op: "delete", table: table, where: where}
-}
-
 // wire fills in the encoded members.
 func (o Operation) wire() (map[string]any, error) {
 	out := map[string]any{"op": o.op}

@@ -26,7 +26,7 @@ func registered(t *testing.T, hosts ...string) (*Members, objdb.Store) {
 	store, m := memory.New(), New("10.0.0.1")
 	for i, host := range hosts {
 		for name, port := range map[string]int{clusterapi.AgentService: clusterapi.AgentVXLANPort, clusterapi.VTEPService: 4789} {
-			objdb.Register(t.Context(), store, objdb.ServiceInfo{ServiceName: name, HostAddr: fmt.Sprintf("10.0.0.%d", i+2), Port: port, Hostname: host})
+			objdb.Register(t.Context(), store, objdb.ServiceInfo{ServiceName: name, HostAddr: fmt.Sprintf("10.0.0.%d", i+2), Port: port, Hostname: host}, nil)
 		}
 	}
 	go m.Follow(t.Context(), store)
@@ -227,7 +227,7 @@ func TestTables(t *testing.T) {
 			}
 		})
 	}
-	objdb.Register(t.Context(), store, objdb.ServiceInfo{ServiceName: clusterapi.AgentService, HostAddr: "10.0.0.9", Port: 9002, Hostname: "h9"})
+	objdb.Register(t.Context(), store, objdb.ServiceInfo{ServiceName: clusterapi.AgentService, HostAddr: "10.0.0.9", Port: 9002, Hostname: "h9"}, nil)
 	wg.Wait()
 	await(t, m, func() bool { agents, _ := m.Agents(); return agents["h9"] == "10.0.0.9" })
 }

@@ -18,6 +18,8 @@ func (d *Daemon) register(ctx context.Context, store objdb.Store) presence {
 	entry := func(name string, at netip.AddrPort) *objdb.Registration {
 		return objdb.Register(ctx, store, objdb.ServiceInfo{
 			ServiceName: name, Role: objdb.RoleFollower, HostAddr: at.Addr().String(), Port: int(at.Port()),
+		}, func(err error) {
+			d.log.WithError(err).WithField("service", name).Warn("not registered in the store; other hosts may not find this netmaster; retrying")
 		})
 	}
 	p := presence{entry("netmaster", d.address)}

@@ -44,7 +44,7 @@ func (h *hostsOf) register(host string) {
 	h.t.Helper()
 	h.agents[host] = objdb.Register(h.t.Context(), h.store, objdb.ServiceInfo{
 		ServiceName: clusterapi.AgentService, HostAddr: "127.0.0.1", Port: 9002 + len(h.agents), Hostname: host,
-	})
+	}, nil)
 	h.put(state.HostRoot+host, `{"id":"`+host+`","vtepIP":"10.9.0.2"}`)
 	h.known(host, true)
 }

@@ -56,7 +56,7 @@ func netmaster(t *testing.T, store objdb.Store) *cluster.Members {
 	s := httptest.NewServer(m.Handler())
 	t.Cleanup(s.Close)
 	at := netip.MustParseAddrPort(s.Listener.Addr().String())
-	objdb.Register(t.Context(), store, objdb.ServiceInfo{ServiceName: clusterapi.MasterService, HostAddr: at.Addr().String(), Port: int(at.Port())})
+	objdb.Register(t.Context(), store, objdb.ServiceInfo{ServiceName: clusterapi.MasterService, HostAddr: at.Addr().String(), Port: int(at.Port())}, nil)
 	return m
 }
 
@@ -145,7 +145,7 @@ func TestMuteMaster(t *testing.T) {
 	}))
 	t.Cleanup(func() { close(held); mute.Close() })
 	at := netip.MustParseAddrPort(mute.Listener.Addr().String())
-	objdb.Register(t.Context(), store, objdb.ServiceInfo{ServiceName: clusterapi.MasterService, HostAddr: at.Addr().String(), Port: int(at.Port())})
+	objdb.Register(t.Context(), store, objdb.ServiceInfo{ServiceName: clusterapi.MasterService, HostAddr: at.Addr().String(), Port: int(at.Port())}, nil)
 	driver := fakedriver.New()
 	driver.Apply(drivers.Global{FwdMode: "routing"})
 	agent := &follower{}

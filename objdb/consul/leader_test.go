@@ -123,16 +123,16 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	info := objdb.ServiceInfo{ServiceName: "netmaster", Role: objdb.RoleFollower, HostAddr: "10.0.0.1", Port: 9999}
-	dead := objdb.Register(ctx, before, info)
+	dead := objdb.Register(ctx, before, info, nil)
 	until("10.0.0.1 follower")
 	if err := before.Close(); err != nil { // without taking leave
 		t.Fatal(err)
 	}
 	info.Role = objdb.RoleLeader
-	reborn := objdb.Register(ctx, s, info)
+	reborn := objdb.Register(ctx, s, info, nil)
 	until("10.0.0.1 leader")
 	info.HostAddr = "10.0.0.2"
-	other := objdb.Register(ctx, s, info)
+	other := objdb.Register(ctx, s, info, nil)
 	until("10.0.0.1 leader", "10.0.0.2 leader")
 	reborn.SetRole(objdb.RoleFollower)
 	until("10.0.0.1 follower", "10.0.0.2 leader")

@@ -29,9 +29,6 @@ func containerdDir() (string, error) {
 // builtPlugins are the CNI plugins among what scripts/containerd builds.
 func builtPlugins() []string { return []string{"portmap", "bandwidth", "loopback"} }
 
-// HasContainerd reports whether this machine has the containerd of a version.
-func HasContainerd(version string) bool { return findContainerd(version) == nil }
-
 func findContainerd(version string) error {
 	if version != ContainerdBuilt {
 		return nil // findKubernetes sees to it

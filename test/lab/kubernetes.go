@@ -56,9 +56,6 @@ func kubeBinaries() (string, error) {
 	return filepath.Join(cache, "contiv", "kubernetes-"+KubeVersion), nil
 }
 
-// HasKubernetes reports whether this machine has what Config.Kubernetes needs.
-func HasKubernetes() bool { return findKubernetes() == nil }
-
 func findKubernetes() error {
 	dir, err := kubeBinaries()
 	if err != nil {

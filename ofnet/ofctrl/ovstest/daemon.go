@@ -95,9 +95,6 @@ func (s *Switch) InNamespace(f func()) {
 	}
 }
 
-// Namespace is the handle of the switch's network namespace, open until the test ends.
-func (s *Switch) Namespace() netns.NsHandle { return s.ns }
-
 // onThread runs f on a thread of its own and moves the thread back to its former namespace.
 // It uses another goroutine so that f cannot be moved to another thread.
 func onThread(f func() error) error {

@@ -120,7 +120,7 @@ func reportHost(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	objdb.Register(h.ctx, h.store, objdb.ServiceInfo{
 		ServiceName: clusterapi.AgentService, HostAddr: "127.0.0.1", Port: clusterapi.AgentVXLANPort + len(h.members.Hosts()), Hostname: args[0],
-	})
+	}, nil)
 	_, err = h.members.Report(clusterapi.Report{
 		Host: args[0], Instance: time.Now().UnixNano(), Version: "1.2", VTEP: "10.9.0.2", Revision: revision, Settings: revision, Flows: 62, Reasons: args[2:],
 	})
