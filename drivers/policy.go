@@ -11,6 +11,9 @@ type PolicyRuleSet struct {
 	ID     string
 	Out    bool // for connections that endpoints open; else for those to them
 	Allows []ofnet.Allow
+	// Policies are the NetworkPolicies that the set is made from, for logs. Its id tells
+	// them too.
+	Policies []string
 }
 
 // Equal reports whether two declarations say the same.

@@ -3,6 +3,8 @@ package ofnet
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	of "github.com/contiv/netplugin/libopenflow"
 	"github.com/contiv/netplugin/utils/errs"
@@ -20,11 +22,16 @@ const (
 // them, by reason: the name of the table where a packet ended, as in Pipeline.Tables, or
 // one of the above.
 func (s *Switch) Drops(ctx context.Context, tables []string) (map[string]uint64, error) {
+	denied := drop
+	if n := slices.Index(tables, tableDenied.String()); n >= 0 {
+		denied = goTo(uint8(n))
+	}
 	drops := map[string]uint64{DropRate: 0, DropQueries: 0, DropRefusals: 0, DropOpenings: 0}
 	for _, object := range []string{"miss", "fixed"} {
 		const objectBits = 1<<32 - 1
 		err := s.Counters(ctx, cookie(0, 0, object)&objectBits, objectBits|cookieLearned, func(f of.FlowStats) {
-			if f.Instructions == drop && int(f.Table) < len(tables) && !s.isLearned(f.Table) {
+			ends := f.Instructions == drop || denied != drop && strings.HasSuffix(string(f.Instructions), string(denied))
+			if ends && int(f.Table) < len(tables) && !s.isLearned(f.Table) {
 				drops[tables[f.Table]] += f.Packets
 			}
 		})
@@ -39,7 +46,7 @@ func (s *Switch) Drops(ctx context.Context, tables []string) (map[string]uint64,
 	for _, m := range meters {
 		reason := DropRate
 		switch {
-		case m.ID > lastMeter:
+		case m.ID > lastMeter, m.ID >= firstLogMeter && m.ID <= tunnelLogMeter: // those have been counted where they were denied
 			continue
 		case m.ID >= firstConnectionMeter && m.ID < firstConnectionMeter+portMeters:
 			reason = DropOpenings

@@ -15,11 +15,12 @@ type bridgeChannel struct{ conn *ofctrl.Conn }
 // agentParts are the parts of pipelines that run in the agent.
 type agentParts struct {
 	dns    func(*DNSQuery)
+	denied func(*DeniedPacket) // nil: denials are not logged
 	counts *packetIns
 }
 
 // packetIns counts the packets that flows have sent to the agent, by kind.
-type packetIns struct{ queries, solicitations, rejections, malformed atomic.Uint64 }
+type packetIns struct{ queries, solicitations, rejections, denials, malformed atomic.Uint64 }
 
 func (a agentParts) dial(ctx context.Context, target string) (Channel, error) {
 	// Packets that arrive before Dial has returned wait for conn.
@@ -60,16 +61,34 @@ func (a agentParts) handle(conn packetSender, in *of.PacketIn) {
 		return
 	}
 	answer, count := answerSolicitation, &a.counts.solicitations
-	if cookieFeature(in.Cookie) == featureReject {
+	switch cookieFeature(in.Cookie) {
+	case featureFlowLog:
+		a.counts.denials.Add(1)
+		a.log(in, false)
+		return
+	case featureReject:
 		answer, count = answerRejected, &a.counts.rejections
 	}
 	out := answer(in)
+	if cookieFeature(in.Cookie) == featureReject {
+		a.log(in, out != nil)
+	}
 	if out == nil {
 		a.counts.malformed.Add(1)
 		return
 	}
 	count.Add(1)
 	_ = conn.PacketOut(out)
+}
+
+// log tells the flow log of a packet.
+func (a agentParts) log(in *of.PacketIn, rejected bool) {
+	if a.denied == nil {
+		return
+	}
+	d := parseDenied(in)
+	d.Rejected = rejected
+	a.denied(d)
 }
 
 func (c *bridgeChannel) Dump(ctx context.Context, yield func(of.Flow)) error {

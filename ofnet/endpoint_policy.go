@@ -46,13 +46,13 @@ func (f endpointPolicies) part(p *Pipeline, o Object) part {
 }
 
 func (endpointPolicies) base(p *Pipeline) []row {
-	deny := goTo(p.to(tableDeny))
+	deny := func(by Denial) of.Instructions { return p.mark(goTo(p.to(tableDeny)), by, 0) }
 	return []row{
 		{tableEndpointPolicy, prioMiss, of.NewMatch(), p.gotoStage(stageReply)},
 		{tableEndpointPolicyOut, prioMiss, of.NewMatch(), goTo(p.to(tableEndpointPolicyIn))},
-		{tableAllowOut, prioMiss, of.NewMatch(), deny},
+		{tableAllowOut, prioMiss, of.NewMatch(), deny(DeniedByPolicyOut)},
 		{tableEndpointPolicyIn, prioMiss, of.NewMatch(), goTo(p.to(tableGroupSource))},
-		{tableAllowIn, prioMiss, of.NewMatch(), deny},
+		{tableAllowIn, prioMiss, of.NewMatch(), deny(DeniedByPolicyIn)},
 	}
 }
 
@@ -105,11 +105,13 @@ func (endpointPolicies) ownNode(p *Pipeline, o OwnNode) []row {
 }
 
 func (endpointPolicies) ruleSet(p *Pipeline, s PolicyRuleSet) []row {
-	b := allowRows{set: s, mine: of.NewMatch().With(regSet.is(s.Number)), table: tableAllowIn, do: goTo(p.to(tableGroupSource)), clauses: map[of.Match]of.Actions{}}
+	b := allowRows{set: s, mine: of.NewMatch().With(regSet.is(s.Number)), table: tableAllowIn, next: goTo(p.to(tableGroupSource)), clauses: map[of.Match]of.Actions{}}
+	at := uint(metadataIn)
 	if s.Out {
-		b.table, b.do = tableAllowOut, goTo(p.to(tableEndpointPolicyIn))
+		b.table, b.next, at = tableAllowOut, goTo(p.to(tableEndpointPolicyIn)), metadataOut
 	}
 	for i, a := range s.Allows {
+		b.do = p.allow(b.next, a.Name, at)
 		b.add(uint32(i+1), a)
 	}
 	for _, m := range b.order {
@@ -123,7 +125,8 @@ type allowRows struct {
 	set   PolicyRuleSet
 	mine  of.Match
 	table table
-	do    of.Instructions
+	next  of.Instructions
+	do    of.Instructions // next, for the Allow in hand
 	rows  []row
 	// The conjunctions of which a match is a clause. Their ids belong to the set, since
 	// each of their rows matches the set.

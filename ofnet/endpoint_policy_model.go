@@ -35,6 +35,8 @@ const LowestPolicyRuleSet = 16
 type Allow struct {
 	Peers []netip.Prefix // masked; empty: everybody
 	Ports []PortRange    // empty: everything, also protocols without ports
+	// Name is the rule's that says so, for logs; it decides nothing.
+	Name string
 }
 
 // PortRange is a range of ports of a protocol; 0 to 65535 is the whole protocol.
@@ -71,13 +73,16 @@ func (r PortRange) masked() []maskedPort {
 
 // Equal reports whether two rules are written identically.
 func (a Allow) Equal(b Allow) bool {
-	return slices.Equal(a.Peers, b.Peers) && slices.Equal(a.Ports, b.Ports)
+	return slices.Equal(a.Peers, b.Peers) && slices.Equal(a.Ports, b.Ports) && a.Name == b.Name
 }
 
 // Fingerprint is a hash of what a set allows, independent of order.
 func (s PolicyRuleSet) Fingerprint() (sum uint64) {
 	for _, a := range s.Allows {
-		sum += Fingerprint(fmt.Sprint(s.Out, a))
+		sum += Fingerprint(fmt.Sprint(s.Out, struct {
+			Peers []netip.Prefix
+			Ports []PortRange
+		}{a.Peers, a.Ports}))
 	}
 	return sum
 }

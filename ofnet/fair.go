@@ -105,6 +105,9 @@ func (p *Pipeline) begin(t table, priority uint16, e Endpoint, m of.Match, do of
 // translations for the host and the outside, and of services.
 func Zones(vrf uint16) []uint16 { return []uint16{vrf, hostZone(vrf), ServiceZone(vrf)} }
 
+// IsICMP reports whether an IP protocol is that of ICMP of either family.
+func IsICMP(proto uint8) bool { return proto == of.ProtoICMP || proto == of.ProtoICMPv6 }
+
 // handOver sends a packet to the agent, within the rate of a meter.
 func handOver(meter uint32) of.Instructions {
 	return of.NewInstructions().Meter(meter).Apply(of.NewActions().OutputController(toAgent))

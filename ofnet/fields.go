@@ -44,6 +44,7 @@ const (
 	featureTunnel
 	featureReach
 	featureFrame
+	featureFlowLog
 )
 
 // featureNames are the names of features in debug output.
@@ -72,6 +73,7 @@ var featureNames = [...]string{
 	featureTunnel:         "tunnel",
 	featureReach:          "reach",
 	featureFrame:          "frame",
+	featureFlowLog:        "flow-log",
 }
 
 // A cookie is round (16 bits)

@@ -55,6 +55,9 @@ func (frames) base(p *Pipeline) []row {
 	for _, family := range families {
 		rows = append(rows, row{tableFrame, prioGeneral, family, next})
 	}
+	if p.set.logs() {
+		rows = append(rows, row{tableFrame, prioMiss, of.NewMatch(), p.deny(DeniedByFrame)})
+	}
 	if p.set.AllowSpoofing {
 		return rows
 	}
@@ -79,7 +82,7 @@ func (frames) base(p *Pipeline) []row {
 		router = append(router, of.NewMatch().IPv6().IPProto(of.ProtoUDP).IPv6Dst(multicast6).UDPDst(port))
 	}
 	for _, m := range router {
-		rows = append(rows, row{tableFrame, prioNormal, m, drop})
+		rows = append(rows, row{tableFrame, prioNormal, m, p.deny(DeniedByFrame)})
 	}
 	return rows
 }

@@ -24,6 +24,8 @@ type Settings struct {
 	// ConnectionRate limits the new tracked connections of an endpoint of this host per
 	// second; 0: no limit. Above it, their first packets are dropped.
 	ConnectionRate uint32
+	// FlowLog is what is prepared for a log of connections.
+	FlowLog FlowLog
 	// DNS sends name queries of this host's containers to the agent.
 	DNS DNSSettings
 }
@@ -88,6 +90,9 @@ func featuresOf(mode Mode, set Settings) []feature {
 	features = append(features, frames{})
 	if !set.AllowSpoofing {
 		features = append(features, sourceCheck{})
+	}
+	if set.logs() {
+		features = append(features, flowLog{})
 	}
 	if set.Host.enabled() {
 		features = append(features, hostAccess{world: mode == VXLANRouting})

@@ -33,6 +33,9 @@ type VRFPolicy struct {
 	// EndpointPoliciesOnly says that there are no rules: only connections of endpoints
 	// with policies are tracked.
 	EndpointPoliciesOnly bool
+	// LogOnly says that there is neither: connections are tracked because they are logged,
+	// and everything passes.
+	LogOnly bool
 }
 
 // RuleSet is a sum of rules.
@@ -119,7 +122,11 @@ func (f policy) part(p *Pipeline, o Object) part {
 		if o.EndpointPoliciesOnly { // ends when the endpoint policies do
 			return part{}
 		}
-		return part{late: true, rows: append(vrfRows(p, o), p.hostCheck(of.NewMatch().With(regVRF.is(uint32(o.VRF))))...)}
+		rows := append(vrfRows(p, o), p.hostCheck(of.NewMatch().With(regVRF.is(uint32(o.VRF))))...)
+		if o.LogOnly {
+			rows = append(rows, p.letInvalid(o)...)
+		}
+		return part{late: true, rows: rows}
 	}
 	return part{}
 }
@@ -145,10 +152,13 @@ func (f policy) base(p *Pipeline) []row {
 	remember := of.NewActions().CT(of.CT{Commit: true, ZoneFrom: zone(), Exec: of.NewActions().SetField(denied)})
 	for _, family := range families { // ct requires that the match is of IP
 		rows = append(rows,
-			row{tablePolicy, prioMiss + 1, family, f.admit(p)},
-			row{tableDeny, prioNormal, family.CTState(tracked|of.CTEst, tracked|of.CTEst), apply(remember)},
+			row{tablePolicy, prioMiss + 1, family, f.admit(p, "")},
+			row{tableDeny, prioNormal, family.CTState(tracked|of.CTEst, tracked|of.CTEst), p.handOn(apply(remember))},
 			row{tableDeny, prioSpecific, family.CTState(tracked|of.CTEst, tracked|of.CTEst).With(regScratch.is(rejectedByRule)), applyGoto(remember, p.to(tableReject))},
 			row{tableDeny, prioGeneral, family.With(regScratch.is(rejectedByRule)), goTo(p.to(tableReject))})
+	}
+	if p.set.logs() {
+		rows = append(rows, row{tableDeny, prioMiss, of.NewMatch(), p.handOn(drop)})
 	}
 	// Links depend on neighbor discovery and multicast listening, which have no
 	// connections (RFC 4861, RFC 2710, RFC 3810).
@@ -173,10 +183,11 @@ var families = [...]of.Match{of.NewMatch().IP(), of.NewMatch().IPv6()}
 // zone is the VRF's conntrack zone.
 func zone() of.Subfield { return regVRF.bits(0, 15) }
 
-// admit commits the connection as allowed by the current rules.
-func (policy) admit(p *Pipeline) of.Instructions {
+// admit commits the connection as allowed by the current rules: by one of them, or
+// because none matches.
+func (policy) admit(p *Pipeline, rule string) of.Instructions {
 	return applyGoto(of.NewActions().CT(of.CT{
-		Commit: true, ZoneFrom: zone(), Exec: of.NewActions().MoveField(regMark.field(), of.FieldCTMark),
+		Commit: true, ZoneFrom: zone(), Exec: p.label(of.NewActions().MoveField(regMark.field(), of.FieldCTMark), rule),
 	}), p.to(p.first(stageReply)))
 }
 
@@ -217,8 +228,11 @@ func vrfRows(p *Pipeline, v VRFPolicy) []row {
 	m := of.NewMatch().With(regVRF.is(uint32(v.VRF)))
 	known := of.NewActions().SetField(regMark.is(mark))
 	track := trackConnection(p, known)
-	if v.EndpointPoliciesOnly {
+	switch {
+	case v.EndpointPoliciesOnly:
 		track = applyGoto(known, p.to(tableEndpointPolicy))
+	case v.LogOnly: // no rate: nothing is dropped for the log
+		track = lookUp(p, known, tableState)
 	}
 	const established = of.CTTracked | of.CTEst
 	return []row{
@@ -231,20 +245,35 @@ func vrfRows(p *Pipeline, v VRFPolicy) []row {
 	}
 }
 
+// letInvalid lets what connection tracking cannot assign pass where it only logs.
+func (p *Pipeline) letInvalid(v VRFPolicy) []row {
+	const invalid = of.CTTracked | of.CTInvalid
+	m := of.NewMatch().With(regVRF.is(uint32(v.VRF))).CTState(invalid, invalid)
+	rows := []row{{tableState, prioDrop + 1, m, p.gotoStage(stageReply)}}
+	if p.set.Host.enabled() {
+		rows = append(rows, row{tableHostTrack, prioDrop + 1, m, goTo(p.to(tableHostDeliver))})
+	}
+	return rows
+}
+
 // trackConnection looks the connection up.
 func trackConnection(p *Pipeline, a of.Actions) of.Instructions {
-	return apply(a.CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(p.afterTrack())}))
+	return lookUp(p, a, p.afterTrack())
+}
+
+func lookUp(p *Pipeline, a of.Actions, next table) of.Instructions {
+	return apply(a.CT(of.CT{ZoneFrom: zone(), Recirc: true, Table: p.to(next)}))
 }
 
 // rule returns a row for each family that the rule applies to. Groups are numbers in
 // registers by now, so a rule between groups of any size is one row.
 func (f policy) rule(p *Pipeline, r Rule) []row {
-	priority, do := prioRule+3*uint16(r.Priority), f.admit(p)
+	priority, do := prioRule+3*uint16(r.Priority), f.admit(p, r.ID)
 	switch {
 	case r.Deny && r.Reject:
-		priority, do = priority+1, applyGoto(of.NewActions().SetField(regScratch.is(rejectedByRule)), p.to(tableDeny))
+		priority, do = priority+1, p.mark(applyGoto(of.NewActions().SetField(regScratch.is(rejectedByRule)), p.to(tableDeny)), DeniedByRule, NumberOf(r.ID))
 	case r.Deny:
-		priority, do = priority+2, goTo(p.to(tableDeny))
+		priority, do = priority+2, p.mark(goTo(p.to(tableDeny)), DeniedByRule, NumberOf(r.ID))
 	}
 	var rows []row
 	for i, family := range families {

@@ -6,9 +6,9 @@ import of "github.com/contiv/netplugin/libopenflow"
 // port. Other meters come after them.
 const (
 	// LastMeteredPort is the highest port number whose endpoint can be limited.
-	LastMeteredPort = 0x7800
+	LastMeteredPort = 0x7400
 
-	firstReceiveMeter = LastMeteredPort // + port
+	firstReceiveMeter = 0x7800 // + port
 )
 
 // sent passes what an endpoint sends through its meter, if it has one.

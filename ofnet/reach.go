@@ -68,31 +68,31 @@ func (f reach) controlPlane(p *Pipeline, c ControlPlane) []row {
 	local := of.NewMatch().With(regOrigin.is(originLocal))
 	var rows []row
 	if p.set.Host.enabled() {
-		rows = append(rows, tunnelPorts(tableHostEmit, prioDrop, local, c.Tunnels)...)
+		rows = append(rows, p.tunnelPorts(tableHostEmit, prioDrop, local, c.Tunnels)...)
 	}
 	if f.links {
-		rows = append(rows, tunnelPorts(tableReach, prioNormal, local, c.Tunnels)...)
-		rows = append(rows, c.conjunction(local)...)
+		rows = append(rows, p.tunnelPorts(tableReach, prioNormal, local, c.Tunnels)...)
+		rows = append(rows, c.conjunction(p, local)...)
 	}
 	return distinct(rows)
 }
 
-func tunnelPorts(t table, priority uint16, m of.Match, ports []uint16) []row {
+func (p *Pipeline) tunnelPorts(t table, priority uint16, m of.Match, ports []uint16) []row {
 	var rows []row
 	for _, port := range ports {
 		for _, family := range []of.Match{m.IP(), m.IPv6()} {
-			rows = append(rows, row{t, priority, family.IPProto(of.ProtoUDP).UDPDst(port), drop})
+			rows = append(rows, row{t, priority, family.IPProto(of.ProtoUDP).UDPDst(port), p.deny(DeniedByReach)})
 		}
 	}
 	return rows
 }
 
 // conjunction drops packets to one of the ports at one of the addresses.
-func (c ControlPlane) conjunction(local of.Match) []row {
+func (c ControlPlane) conjunction(p *Pipeline, local of.Match) []row {
 	if len(c.Addrs) == 0 || len(c.Ports) == 0 {
 		return nil
 	}
-	rows := []row{{tableReach, prioDrop, local.ConjID(reachConjunction), drop}}
+	rows := []row{{tableReach, prioDrop, local.ConjID(reachConjunction), p.deny(DeniedByReach)}}
 	for _, a := range c.Addrs {
 		rows = append(rows, row{tableReach, prioDrop, local.Dst(host(a)), apply(of.NewActions().Conjunction(reachConjunction, 0, 2))})
 	}

@@ -47,15 +47,15 @@ func (f sourceCheck) part(p *Pipeline, o Object) part {
 }
 
 func (sourceCheck) base(p *Pipeline) []row {
-	next := goTo(p.to(tableNeighbour))
+	next, spoofed := goTo(p.to(tableNeighbour)), p.deny(DeniedBySource)
 	return []row{
-		{tableSource, prioGeneral, of.NewMatch().EthType(ethTypeARP), drop},
-		{tableSource, prioGeneral, of.NewMatch().IP(), drop},
-		{tableSource, prioGeneral, of.NewMatch().IPv6(), drop},
-		{tableSourceND, prioSpecific, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noTarget), drop},
+		{tableSource, prioGeneral, of.NewMatch().EthType(ethTypeARP), spoofed},
+		{tableSource, prioGeneral, of.NewMatch().IP(), spoofed},
+		{tableSource, prioGeneral, of.NewMatch().IPv6(), spoofed},
+		{tableSourceND, prioSpecific, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noTarget), spoofed},
 		{tableSourceND, prioNormal, of.NewMatch().ICMPv6(icmpv6NeighborSolicit).With(noMAC), next},
-		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborSolicit), drop},
-		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), drop},
+		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborSolicit), spoofed},
+		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), spoofed},
 		{tableSourceND, prioMiss, of.NewMatch(), next},
 	}
 }

@@ -26,6 +26,9 @@ type SwitchConfig struct {
 	// block, and must make sure that every query is answered, passed or dropped. Nil
 	// passes all.
 	DNS func(*DNSQuery)
+	// Denied, if set, is called with packets that were denied, if the pipeline has a flow
+	// log. It must not block.
+	Denied func(*DeniedPacket)
 	// Pushed, if set, is called with the number of changes sent together, and how long
 	// the bridge took to apply them. It must not block.
 	Pushed func(changes int, took time.Duration)
@@ -95,7 +98,7 @@ func NewSwitch(cfg SwitchConfig) *Switch {
 	}
 	counts := &packetIns{}
 	if cfg.Dial == nil {
-		cfg.Dial = agentParts{dns: cfg.DNS, counts: counts}.dial
+		cfg.Dial = agentParts{dns: cfg.DNS, denied: cfg.Denied, counts: counts}.dial
 	}
 	s := &Switch{
 		counts: counts, cfg: cfg, kick: make(chan struct{}, 1),
@@ -375,9 +378,9 @@ type SwitchStatus struct {
 	Sent        uint64 // changes since start
 	Malformed   uint64 // packets to the agent that it dropped because they are malformed
 	// Other packets to the agent: name queries, neighbor solicitations, and packets to
-	// reject.
-	Queries, Solicitations, Rejections uint64
-	Error                              string `json:",omitempty"`
+	// reject, and packets that were denied.
+	Queries, Solicitations, Rejections, Denials uint64
+	Error                                       string `json:",omitempty"`
 }
 
 // Status returns the state in numbers.
@@ -388,7 +391,7 @@ func (s *Switch) Status() SwitchStatus {
 		Connected: s.synced, Connects: s.connects, Desired: s.flows.diff.Len(), Digest: s.flows.digest, Actual: s.flows.diff.LenActual(),
 		Groups: s.groups.diff.LenActual(), Meters: s.meters.diff.LenActual(),
 		Restarts: s.losses.count, RestartedAt: s.losses.at, Pending: s.countPending(), Refused: s.countRefused(), Sent: s.sent, Malformed: s.counts.malformed.Load(),
-		Queries: s.counts.queries.Load(), Solicitations: s.counts.solicitations.Load(), Rejections: s.counts.rejections.Load(),
+		Queries: s.counts.queries.Load(), Solicitations: s.counts.solicitations.Load(), Rejections: s.counts.rejections.Load(), Denials: s.counts.denials.Load(),
 	}
 	if s.lastErr != nil {
 		st.Error = s.lastErr.Error()

@@ -66,6 +66,7 @@ const (
 	tableHostOut
 	tableHostNew
 	tableHostEmit
+	tableDenied
 	numTables
 )
 
@@ -160,6 +161,7 @@ var tableInfos = [numTables]tableInfo{
 	tableHostOut:           {"host-out", stageOutput, "under which address does the host know the container?"},
 	tableHostNew:           {"host-new", stageOutput, "remember a new connection to the host"},
 	tableHostEmit:          {"host-emit", stageOutput, "out of the host's port, or back to another host"},
+	tableDenied:            {"denied", stageOutput, "the agent logs what was denied"},
 }
 
 func (t table) String() string { return tableInfos[t].name }

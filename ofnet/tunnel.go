@@ -28,7 +28,11 @@ func (f tunnels) part(p *Pipeline, o Object) part {
 }
 
 func (tunnels) base(p *Pipeline) []row {
-	return []row{{tableClassify, prioNormal, of.NewMatch().InPort(p.set.TunnelPort), goTo(p.to(tableTunnel))}}
+	rows := []row{{tableClassify, prioNormal, of.NewMatch().InPort(p.set.TunnelPort), goTo(p.to(tableTunnel))}}
+	if p.set.logs() {
+		rows = append(rows, row{tableTunnel, prioMiss, of.NewMatch(), p.deny(DeniedByTunnel)})
+	}
+	return rows
 }
 
 func (tunnels) network(p *Pipeline, n Network) []row {

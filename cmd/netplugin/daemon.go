@@ -12,6 +12,7 @@ import (
 	"github.com/contiv/netplugin/drivers/ovsd"
 	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/netplugin/cluster"
+	"github.com/contiv/netplugin/netplugin/flowlog"
 	"github.com/contiv/netplugin/netplugin/nameserver"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/open"
@@ -27,7 +28,8 @@ type daemon struct {
 	names  *nameserver.Server // nil: DNS queries are not answered here
 	reach  reach
 	driver *ovsd.Driver
-	kube   *kubernetes // nil outside Kubernetes
+	flows  *flowlog.Log // nil: connections are not logged
+	kube   *kubernetes  // nil outside Kubernetes
 	agent  *agent.Agent
 	master *cluster.Master
 	creds  *pki.Credentials // of this host; nil in mode off
@@ -61,15 +63,17 @@ func (d *daemon) wire() error {
 	if d.reach, err = o.containerReach(apiServer); err != nil {
 		return err
 	}
+	d.flows = o.flows.log(o.host, d.log.WithField("part", "flows"))
 	if d.driver, err = ovsd.New(d.switchConfig(o.sources(apiServer))); err != nil {
 		return err
 	}
-	if d.kube, err = o.kubernetes(d.driver, d.log); err != nil {
+	declared := observedDriver{d.driver, d.flows}
+	if d.kube, err = o.kubernetes(declared, d.log); err != nil {
 		return err
 	}
 	d.agent = agent.New(agent.Config{
 		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode, MTU: ovsd.TunnelMTU(o.vtepIP),
-		Store: d.store, Master: d.master, Driver: d.driver, Log: d.log.WithField("part", "agent"),
+		Store: d.store, Master: d.master, Driver: declared, Log: d.log.WithField("part", "agent"),
 		OnBatch:   d.onBatch,
 		BGPSecret: d.master.BGPSecret,
 		Addresses: localAddresses,
@@ -90,6 +94,9 @@ func (d *daemon) switchConfig(sources []drivers.Source) ovsd.Config {
 	if d.names != nil {
 		c.NameServer, c.DNSRate = d.names, uint32(o.names.rate)
 	}
+	if d.flows != nil {
+		c.FlowLog, c.Denied = o.flows.mode(), d.flows.Denied
+	}
 	return c
 }
 
@@ -97,6 +104,9 @@ func (d *daemon) switchConfig(sources []drivers.Source) ovsd.Config {
 func (d *daemon) onBatch(b objdb.Batch) {
 	if d.names != nil {
 		d.names.Apply(b)
+	}
+	if d.flows != nil {
+		d.flows.Apply(b)
 	}
 	d.kube.Apply(b)
 }

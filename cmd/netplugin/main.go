@@ -27,6 +27,7 @@ type options struct {
 	kube    kubeOptions
 	mesos   mesosOptions
 	reach   reachOptions
+	flows   flowOptions
 
 	host, vtep, vtepNetwork      string
 	ctrl, uplinkList             string
@@ -55,7 +56,7 @@ func command() *cli.Command {
 	return &cli.Command{
 		Name:  "netplugin",
 		Usage: "Contiv's agent: networks and endpoints of one host",
-		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.secure.flags(), o.flags(), o.reach.flags(), o.docker.flags(), o.names.flags(), o.kube.flags(), o.mesos.flags()),
+		Flags: slices.Concat(o.log.Flags(env), o.network.Flags(env), o.store.Flags(env), o.secure.flags(), o.flags(), o.reach.flags(), o.flows.flags(), o.docker.flags(), o.names.flags(), o.kube.flags(), o.mesos.flags()),
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			log, err := o.log.Open("netplugin", os.Stderr)
 			if err != nil {
@@ -185,6 +186,9 @@ func (o *options) validate(ctx context.Context, _ *cli.Command) error {
 		return err
 	}
 	if err := o.kube.validate(); err != nil {
+		return err
+	}
+	if err := o.flows.validate(); err != nil {
 		return err
 	}
 	if _, err := o.containerReach(""); err != nil {

@@ -60,6 +60,9 @@ func (d *daemon) runCore(ctx context.Context, g *errgroup.Group) {
 	if d.names != nil {
 		g.Go(func() error { return d.names.Run(ctx) })
 	}
+	if d.flows != nil {
+		g.Go(func() error { return ended(ctx, d.flows.Run(ctx, d.driver)) })
+	}
 	g.Go(func() error { return d.agent.Run(ctx) })
 	g.Go(func() error { return followAddresses(ctx, d.agent, d.log) })
 	g.Go(func() error {
@@ -111,6 +114,9 @@ func (d *daemon) runInspect(ctx context.Context, g *errgroup.Group, checks map[s
 	}
 	if d.names != nil {
 		sources.Names = d.names.Inspect
+	}
+	if d.flows != nil {
+		sources.Flows = d.flows
 	}
 	g.Go(func() error {
 		return inspect.Serve(ctx, d.o.restAddress, d.secured(pki.CertificateOptional), d.guarded(inspect.Handler(sources)))

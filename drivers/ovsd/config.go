@@ -81,6 +81,10 @@ type Config struct {
 	// EndpointPolicies adds the tables for endpoint policies; without it they are
 	// ignored.
 	EndpointPolicies bool
+	// FlowLog is what the switch prepares for a log of connections; Denied is then called with
+	// packets that it denies, and must not block.
+	FlowLog ofnet.FlowLog
+	Denied  func(drivers.Denied)
 	// Sources are those that declare objects besides the store.
 	Sources []drivers.Source
 	// NameServer receives the name queries of containers; nil: queries are not

@@ -92,7 +92,7 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d.compiler = compiler.New(compiler.Config{
 		HostLabel: cfg.HostLabel, VTEP: cfg.VTEP, CtrlIP: cfg.CtrlIP, ControlPorts: cfg.ControlPorts, TunnelPorts: cfg.TunnelPorts,
-		AllowSpoofing: cfg.AllowSpoofing, EndpointPolicies: cfg.EndpointPolicies, ConnectionRate: cfg.ConnectionRate, DNS: d.dnsSettings(),
+		AllowSpoofing: cfg.AllowSpoofing, EndpointPolicies: cfg.EndpointPolicies, ConnectionRate: cfg.ConnectionRate, DNS: d.dnsSettings(), FlowLog: cfg.FlowLog,
 		TunnelPort: tunnelOFPort,
 	}, compiler.Inputs{})
 	d.host = hostnet.New(hostnet.Config{Plan: d.hostPlan, Note: d.noteSetting, Log: cfg.Log})
@@ -106,8 +106,12 @@ func New(cfg Config) (*Driver, error) {
 
 func (d *Driver) addBridge(encap ofnet.Encap, name string) {
 	took := d.pushes.WithLabelValues(name)
+	var denied func(*ofnet.DeniedPacket)
+	if d.cfg.Denied != nil {
+		denied = d.denied(encap)
+	}
 	d.bridges[encap] = &bridge{encap: encap, name: name, sw: ofnet.NewSwitch(ofnet.SwitchConfig{
-		Name: name, Target: d.cfg.mgmtTarget(name), Log: d.cfg.Log, DNS: d.query,
+		Name: name, Target: d.cfg.mgmtTarget(name), Log: d.cfg.Log, DNS: d.query, Denied: denied,
 		Connected: d.limits.wake,
 		Pushed:    func(_ int, t time.Duration) { took.Observe(t.Seconds()) },
 	})}

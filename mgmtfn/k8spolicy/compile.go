@@ -50,7 +50,7 @@ func (w *ClusterState) set(sets map[string]drivers.PolicyRuleSet, done map[ruleK
 	}
 	id := s.id()
 	if _, done := sets[id]; !done {
-		sets[id] = drivers.PolicyRuleSet{ID: id, Out: out, Allows: s.allows()}
+		sets[id] = drivers.PolicyRuleSet{ID: id, Out: out, Allows: s.allows(), Policies: s.names()}
 	}
 	return id
 }
@@ -70,6 +70,15 @@ type selection struct {
 	tenant   string
 	out      bool
 	policies []Policy
+}
+
+// names are those of the policies.
+func (s selection) names() []string {
+	out := make([]string, 0, len(s.policies))
+	for _, p := range s.policies {
+		out = append(out, p.Key.String())
+	}
+	return out
 }
 
 // id names the set of the selection. It does not depend on what policies allow, and is
@@ -119,11 +128,11 @@ func (s selection) rule(key ruleKey, r Rule) []ofnet.Allow {
 	ports := s.ports(r)
 	var out []ofnet.Allow
 	if (r.AnyPeer || len(f.peers) > 0) && (r.AnyPort || len(ports) > 0) {
-		out = append(out, ofnet.Allow{Peers: f.peers, Ports: ports})
+		out = append(out, ofnet.Allow{Peers: f.peers, Ports: ports, Name: key.name()})
 	}
 	for _, port := range slices.SortedFunc(maps.Keys(f.named), comparePorts) {
 		if peers := f.named[port]; len(peers) > 0 {
-			out = append(out, ofnet.Allow{Peers: peers, Ports: []ofnet.PortRange{port}})
+			out = append(out, ofnet.Allow{Peers: peers, Ports: []ofnet.PortRange{port}, Name: key.name()})
 		}
 	}
 	return out
@@ -135,6 +144,15 @@ type ruleKey struct {
 	out    bool
 	index  int
 	tenant string
+}
+
+// name is what logs call the rule: the policy, and where in it the rule is.
+func (k ruleKey) name() string {
+	side := "ingress"
+	if k.out {
+		side = "egress"
+	}
+	return fmt.Sprintf("%s %s[%d]", k.policy, side, k.index)
 }
 
 // found are the peers of a rule. It is shared by sets and must not be changed.

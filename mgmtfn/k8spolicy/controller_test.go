@@ -221,7 +221,7 @@ func TestControllerReadsWhatItCan(t *testing.T) {
 	d.mu.Lock()
 	got := d.state.Sets[d.state.EndpointPolicies["e1"].In].Allows
 	d.mu.Unlock()
-	want := []ofnet.Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}
+	want := []ofnet.Allow{{Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Name: "x/p ingress[1]"}}
 	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/state/flowapi"
 	"github.com/contiv/netplugin/state/traceapi"
 	"github.com/contiv/netplugin/utils/errs"
 	"github.com/contiv/netplugin/utils/httproutes"
@@ -33,6 +34,8 @@ type Sources struct {
 	Trace func(ctx context.Context, req traceapi.HopRequest) (*traceapi.Hop, error)
 	// Rules tells how often each rule has decided on this host.
 	Rules func(ctx context.Context) (map[string]drivers.Hits, error)
+	// Flows is the log of connections; nil without one.
+	Flows Flows
 	// Checks name what must hold for the agent to serve; a nil result holds.
 	Checks map[string]func() error
 	// Notes tell what does not keep the agent from serving, but should be known.
@@ -94,6 +97,8 @@ func Handler(s Sources) http.Handler {
 		}
 	})
 	mux.HandleFunc("POST "+traceapi.PathAgent, s.trace)
+	mux.HandleFunc("GET "+flowapi.PathAgent, s.flows)
+	mux.HandleFunc("GET "+flowapi.PathAgentHits, s.hits)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.report()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		r := s.report()

@@ -34,6 +34,7 @@ func TestMethods(t *testing.T) {
 	for path, served := range map[string]string{
 		"/inspect/driver": "GET", "/inspect/agent": "GET", "/inspect/nameserver": "GET", "/inspect/bgp": "GET", "/inspect/rules": "GET",
 		"/svcstats": "GET", "/version": "GET", "/healthz": "GET", "/readyz": "GET", "/metrics": "GET",
+		"/flows": "GET", "/flows/hits": "GET",
 		"/debug/reclaimEndpoint/x": "DELETE", traceapi.PathAgent: "POST",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch} {

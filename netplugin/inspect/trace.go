@@ -28,18 +28,23 @@ func (s Sources) trace(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), traceTimeout)
 	defer cancel()
 	hop, err := s.Trace(ctx, req)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	reply(w, http.StatusOK, hop)
+}
+
+// refuse answers with an error and the status of its kind.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
 	switch errs.KindOf(err) {
 	case errs.Invalid:
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		status = http.StatusBadRequest
 	case errs.NotFound:
-		http.Error(w, err.Error(), http.StatusNotFound)
+		status = http.StatusNotFound
 	case errs.Unavailable, errs.Timeout:
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-	default:
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		reply(w, http.StatusOK, hop)
+		status = http.StatusServiceUnavailable
 	}
+	http.Error(w, err.Error(), status)
 }

@@ -12,10 +12,13 @@ const (
 	PathExplain    = "/api/v1/explain/"    // GET Explanation; a Question in the query string
 	PathPreview    = "/api/v1/preview/"    // POST PreviewRequest: Preview
 	PathAgent      = "/flows"              // GET a stream of Events; a Filter in the query string
-	PathAgentHits  = "/flows/hits"         // GET []Hits
+	PathAgentHits  = "/flows/hits"         // GET []Hits; HeaderSince tells since when
 	PathAgentTests = "/flows/preview"      // POST PolicyPreviewRequest: Preview
 	PathAgentAsk   = "/flows/explain"      // POST PolicyQuestion: []Decision
 )
+
+// HeaderSince tells when an agent began to count hits (RFC 3339).
+const HeaderSince = "Contiv-Since"
 
 // Filter selects records. What is empty selects all.
 type Filter struct {

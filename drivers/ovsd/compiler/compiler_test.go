@@ -51,7 +51,9 @@ func (b bridges) take(out []Output) {
 // random makes changes, computes now and then, and returns the differences from a fresh
 // Compile of the final inputs.
 func random(seed uint64, table []dependency, n int) string {
-	r := changes{rand.New(rand.NewPCG(seed, 27)), newCompiler(testConfig(), Inputs{}, table)}
+	cfg := testConfig()
+	cfg.FlowLog = []ofnet.FlowLog{ofnet.LogOff, ofnet.LogAll}[seed%2]
+	r := changes{rand.New(rand.NewPCG(seed, 27)), newCompiler(cfg, Inputs{}, table)}
 	b := bridges{ofnet.VLAN: {}, ofnet.VXLAN: {}}
 	finish := func() {
 		for r.c.Dirty() {

@@ -55,6 +55,7 @@ type Config struct {
 	EndpointPolicies bool
 	ConnectionRate   uint32
 	DNS              ofnet.DNSSettings
+	FlowLog          ofnet.FlowLog
 	TunnelPort       uint32 // OpenFlow port
 }
 

@@ -169,6 +169,7 @@ var dependencies = []dependency{
 	{Pipeline, BGP, one},
 	{Pipeline, HostPlan, one},
 	{TenantSeen, ServiceFlows, allOf(ServiceFlows)},
+	{TenantSeen, TenantFlows, same},
 	{TenantRules, EndpointFlows, endpointsOfTenant},
 	{Peer, PeerFlows, same},
 	{Peer, Neighbour, same},

@@ -38,14 +38,20 @@ func (c *Compiler) compileRule(id string) Programs {
 // would be evaluated against part of the rules.
 func (c *Compiler) compileTenant(tenant string) Programs {
 	rules := c.rules[tenant]
-	if !c.Synced || rules == nil && len(c.subjects.tenants[tenant]) == 0 {
+	policed := rules != nil || len(c.subjects.tenants[tenant]) > 0
+	if !c.Synced || !policed && !c.logsAll(tenant) {
 		return Programs{}
 	}
 	return c.everywhere(func(_ ofnet.Encap, p *ofnet.Pipeline) ofnet.Program {
 		return p.Program(ofnet.VRFPolicy{
-			VRF: c.vrf(tenant), Generation: rules.GenerationWith(c.policySum(tenant)), EndpointPoliciesOnly: rules == nil,
+			VRF: c.vrf(tenant), Generation: rules.GenerationWith(c.policySum(tenant)), EndpointPoliciesOnly: policed && rules == nil && !c.logsAll(tenant), LogOnly: !policed,
 		})
 	})
+}
+
+// logsAll reports whether the connections of a tenant are tracked for the log.
+func (c *Compiler) logsAll(tenant string) bool {
+	return c.cfg.FlowLog == ofnet.LogAll && c.seen[tenant]
 }
 
 // policySum returns a hash of the policies of a tenant's endpoints and what they refer to.

@@ -45,6 +45,9 @@ func (c *Compiler) keys(k Kind, yield func(string)) {
 	case TenantFlows:
 		each(c.rules, yield)
 		each(c.subjects.tenants, yield)
+		if c.cfg.FlowLog == ofnet.LogAll {
+			each(c.seen, yield)
+		}
 	case UplinkFlows:
 		each(c.Uplinks, yield)
 	}
