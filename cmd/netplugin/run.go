@@ -110,7 +110,8 @@ func (d *daemon) runInspect(ctx context.Context, g *errgroup.Group, checks map[s
 		Driver: d.driver.Inspect, Agent: func() any { return d.agent.Status() },
 		Reclaim: inspect.Reclaim(d.driver), Services: d.driver.ServiceCounts, Rules: d.driver.RuleHits, Trace: d.driver.Trace,
 		Checks: checks, Notes: d.driver.Notes, Metrics: d.metrics(),
-		BGP: func(ctx context.Context) (any, error) { return d.driver.InspectBGP(ctx) },
+		BGP:  func(ctx context.Context) (any, error) { return d.driver.InspectBGP(ctx) },
+		Host: d.o.host, Examine: d.driver.Examine, Probe: d.driver.Probe,
 	}
 	if d.names != nil {
 		sources.Names = d.names.Inspect

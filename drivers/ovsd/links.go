@@ -37,6 +37,15 @@ func linkMTU(names []string) int {
 	return 1500
 }
 
+// linkMTUOf is the MTU of a link in bytes, 0 if there is no such link.
+func linkMTUOf(name string) int {
+	link, err := netlinksafe.LinkByName(name)
+	if err != nil {
+		return 0
+	}
+	return link.Attrs().MTU
+}
+
 // linkWithAddr finds the link that has an address, or nil.
 func linkWithAddr(addr netip.Addr) netlink.Link {
 	if !addr.IsValid() {

@@ -26,6 +26,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/netmaster/cluster"
+	"github.com/contiv/netplugin/netmaster/doctor"
 	"github.com/contiv/netplugin/netmaster/intent"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/state/identity"
@@ -47,6 +48,7 @@ type Config struct {
 	Hosts   Hosts            // the hosts, and the orphans of those that are down
 	Records http.Handler     // what agents have to say of their hosts; nil: nothing
 	Flows   Flows            // tells of connections; nil: nothing does
+	Agents  doctor.Agents    // the agents; nil: netctl doctor cannot be served
 	Timeout time.Duration    // how long a request waits for the store; 0 means 10 s
 }
 
@@ -92,6 +94,9 @@ func New(cfg Config, e *intent.Engine) *Handler {
 	h.router.Use(h.metrics.observe)
 	h.cluster(e, cfg.Members, cfg.Hosts)
 	h.trace(e)
+	if cfg.Agents != nil {
+		h.doctor(e, cfg)
+	}
 	return h
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/state/doctorapi"
 	"github.com/contiv/netplugin/state/flowapi"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/state/traceapi"
@@ -86,6 +87,7 @@ func fixed() []rule {
 		{reads, flowapi.PathMaster, identified, nil, nil, nil},
 		{reads, clusterapi.PathApplied, identified, nil, nil, nil},
 		{reads, clusterapi.PathCluster, everything, nil, nil, nil},
+		{reads, doctorapi.PathMaster, everything, nil, nil, nil},
 		{"GET POST", clusterapi.PathGarbage, adminOnly, nil, nil, nil},
 		{reads, "/debug/ofnet", everything, nil, nil, nil},
 		{"DELETE", "/debug/epcleanup/tenant/{tenant}/{category}/{key}", adminOnly, nil, nil, nil},

@@ -94,7 +94,7 @@ func NewLeader(cfg LeaderConfig) NewController {
 				cfg.Log.WithError(err).Error("cannot create the default network; containers that name no network cannot be attached")
 			}
 		}
-		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Records: records, Flows: flows.New(ctx, hosts, engine), Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
+		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Records: records, Agents: hosts, Flows: flows.New(ctx, hosts, engine), Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
 	}
 }
 

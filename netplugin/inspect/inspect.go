@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/state/doctorapi"
 	"github.com/contiv/netplugin/state/flowapi"
 	"github.com/contiv/netplugin/state/traceapi"
 	"github.com/contiv/netplugin/utils/errs"
@@ -41,6 +42,12 @@ type Sources struct {
 	// Notes tell what does not keep the agent from serving, but should be known.
 	Notes   func() map[string]string
 	Metrics prometheus.Gatherer
+
+	Host string // the host's label
+	// Examine tells what is needed to find out what is wrong with the switch; nil: nothing.
+	Examine func(ctx context.Context) doctorapi.Switch
+	// Probe sends frames through tunnels and returns how many; nil: that cannot be asked for.
+	Probe func(ctx context.Context, p doctorapi.Probe) (sent int, err error)
 }
 
 // Handler returns the routes.
@@ -99,6 +106,10 @@ func Handler(s Sources) http.Handler {
 	mux.HandleFunc("POST "+traceapi.PathAgent, s.trace)
 	mux.HandleFunc("GET "+flowapi.PathAgent, s.flows)
 	mux.HandleFunc("GET "+flowapi.PathAgentHits, s.hits)
+	mux.HandleFunc("GET "+doctorapi.PathAgent, s.doctor)
+	if s.Probe != nil {
+		mux.HandleFunc("POST "+doctorapi.PathProbe, s.probe)
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.report()) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		r := s.report()

@@ -86,6 +86,7 @@ func tree(stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 			completeCommand(),
 			completionCommand(),
 			configCommands(),
+			doctorCommand(),
 			endpointCommands(),
 			exportCommand(),
 			externalContractsCommands(),

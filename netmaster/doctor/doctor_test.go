@@ -1,0 +1,207 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/contiv/netplugin/netmaster/agents"
+	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/state/doctorapi"
+	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/version"
+)
+
+// well is what an agent tells of a host on which nothing is wrong.
+func well(label string) agents.Facts {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	return agents.Facts{Asked: now, Answered: now.Add(20 * time.Millisecond), Host: doctorapi.Host{
+		Host: label, Version: version.Get().Version, Now: now.Add(10 * time.Millisecond), Checks: map[string]string{"store": "ok"},
+		Switch: doctorapi.Switch{
+			Version: "3.1.0", Datapath: "netdev",
+			Bridges: []doctorapi.Bridge{{Name: "contivVxlanBridge", Connected: true}},
+		},
+	}}
+}
+
+// twoHosts is a cluster of two hosts on which nothing is wrong.
+func twoHosts() *Facts {
+	f := &Facts{
+		Now:     time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Cluster: clusterapi.Cluster{Revision: 7, Settings: 3}, Hosts: map[string]agents.Facts{}, Away: map[string]error{}, Endpoints: map[string][]string{},
+	}
+	for _, label := range []string{"host1", "host2"} {
+		f.Hosts[label] = well(label)
+		f.Cluster.Hosts = append(f.Cluster.Hosts, clusterapi.Host{Host: label, State: clusterapi.Up, Revision: 7, Settings: 3})
+	}
+	f.Before = f.Hosts
+	return f
+}
+
+// change changes what an agent has told.
+func (f *Facts) change(label string, how func(h *agents.Facts)) {
+	h := f.Hosts[label]
+	how(&h)
+	f.Hosts[label] = h
+}
+
+// TestChecks: each kind of trouble is found, with its weight and on its object, and nothing
+// else is.
+func TestChecks(t *testing.T) {
+	cases := map[string]struct {
+		do   func(f *Facts)
+		want []string // SEVERITY CODE OBJECT: a part of the text
+	}{
+		"nothing":          {func(*Facts) {}, nil},
+		"an agent is away": {func(f *Facts) { delete(f.Hosts, "host2"); f.Away["host2"] = errors.New("connection refused") }, []string{"error host-away host host2: connection refused"}},
+		"a host is gone": {func(f *Facts) {
+			delete(f.Hosts, "host2")
+			f.Cluster.Hosts[1].State, f.Cluster.Hosts[1].Endpoints = clusterapi.Gone, 3
+		}, []string{"error host-gone host host2: it has 3 endpoints"}},
+		"a host is silent": {func(f *Facts) { f.Cluster.Hosts[1].State = clusterapi.Silent }, []string{"error host-silent host host2: does not report"}},
+		"a host is behind": {func(f *Facts) { f.Cluster.Hosts[0].Revision, f.Cluster.Hosts[0].Lag = 5, 2 }, []string{"warning host-behind host host1: revision 5 and settings 3 of 7 and 3: 2 behind"}},
+		"a check fails": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) { h.Checks = map[string]string{"store": "no answer", "agent": "ok"} })
+		}, []string{"error agent-not-ready host host1: check store: no answer"}},
+		"a clock is ahead": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) { h.Now = h.Answered.Add(2500 * time.Millisecond) })
+		}, []string{"warning clock-apart host host1: its clock is 2.5s ahead of this netmaster's"}},
+		"a clock is far behind": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) { h.Now = h.Asked.Add(-time.Hour) })
+		}, []string{"error clock-apart host host1: its clock is 1h0m0s behind this netmaster's"}},
+		"an answer was long on its way": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) { h.Now, h.Answered = h.Asked.Add(5*time.Second), h.Asked.Add(6*time.Second) })
+		}, nil},
+		"an older netplugin": {func(f *Facts) {
+			f.change("host2", func(h *agents.Facts) { h.Version = "0.9" })
+		}, []string{"warning version-differs host host2: version 0.9"}},
+		"another switch": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) { h.Switch.Version = "3.3.2" })
+			f.change("host2", func(h *agents.Facts) { h.Switch.Version = "3.3.2" })
+		}, []string{"note ovs-untested hosts host1, host2: Open vSwitch 3.3.2"}},
+		"an old switch": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) { h.Switch.Version = "2.9.1" })
+		}, []string{"error ovs-old host host1: Open vSwitch 2.9.1 is too old"}},
+		"a bridge": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) {
+				h.Switch.Bridges = []doctorapi.Bridge{{Name: "contivVxlanBridge", Error: "refused", Refused: 1, Missing: 2, Foreign: 3, Restarts: 4}}
+			})
+		}, []string{
+			"error flows-missing bridge contivVxlanBridge of host host1: 2 flows",
+			"error flows-refused bridge contivVxlanBridge of host host1: refuses 1",
+			"error switch-down bridge contivVxlanBridge of host host1: refused",
+			"warning flows-foreign bridge contivVxlanBridge of host host1: 3 flows",
+			"warning switch-restarted bridge contivVxlanBridge of host host1: 4 times",
+		}},
+		"a switch that does not tell all": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) { h.Switch.Errors = []string{"count connections: no answer"} })
+		}, []string{"warning switch-unknown host host1: count connections: no answer"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := twoHosts()
+			c.do(f)
+			got, made := Examine(f)
+			if len(made) != len(checks()) {
+				t.Errorf("made were %v", made)
+			}
+			if len(got) != len(c.want) {
+				t.Fatalf("findings: %+v", got)
+			}
+			for i, want := range c.want {
+				what, text, _ := strings.Cut(want, ": ")
+				if have := string(got[i].Severity) + " " + got[i].Code + " " + got[i].Object; have != what || !strings.Contains(got[i].Text, text) || got[i].Do == "" {
+					t.Errorf("%s: %+v, want %s", have, got[i], want)
+				}
+			}
+		})
+	}
+}
+
+// TestCodesAreDescribed: docs/operations.md has a line for each code, and no other.
+func TestCodesAreDescribed(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, chapter, found := strings.Cut(string(page), "\n## netctl doctor\n")
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	var described []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(chapter, -1) {
+		described = append(described, m[1])
+	}
+	var used []string
+	for _, dir := range []string{".", "../../cmd/netctl/internal/commands"} {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file.Name(), "_test.go") || !strings.HasSuffix(file.Name(), ".go") || dir != "." && file.Name() != "doctor.go" {
+				continue
+			}
+			text, err := os.ReadFile(dir + "/" + file.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`(?:find\(|Code: |Code, find.Severity = )"([a-z-]+)"`).FindAllStringSubmatch(string(text), -1) {
+				used = append(used, m[1])
+			}
+		}
+	}
+	slices.Sort(described)
+	slices.Sort(used)
+	if used = slices.Compact(used); !found || !slices.Equal(used, described) {
+		t.Errorf("codes in use:\n%v\nand in docs/operations.md:\n%v", used, described)
+	}
+}
+
+// someAgents answer for host1 only.
+type someAgents struct{ asked []string }
+
+func (a *someAgents) Facts(_ context.Context, hosts []string) (map[string]agents.Facts, map[string]error) {
+	a.asked = hosts
+	facts, away := map[string]agents.Facts{}, map[string]error{}
+	for _, label := range hosts {
+		if label == "host1" {
+			facts[label] = well(label)
+		} else {
+			away[label] = errors.New("the agent does not answer")
+		}
+	}
+	return facts, away
+}
+
+func (*someAgents) Probe(context.Context, map[string]doctorapi.Probe) map[string]error { return nil }
+
+// TestRun: hosts that are away are told, and the others examined; only hosts that are named
+// are asked, and hosts that are not registered never.
+func TestRun(t *testing.T) {
+	a := &someAgents{}
+	cfg := Config{
+		Agents: a,
+		Cluster: func(context.Context) (*clusterapi.Cluster, error) {
+			return &clusterapi.Cluster{Hosts: []clusterapi.Host{
+				{Host: "host1", State: clusterapi.Up}, {Host: "host2", State: clusterapi.Up}, {Host: "host3", State: clusterapi.Gone},
+			}}, nil
+		},
+		Applied:     func(context.Context, int64, int64) clusterapi.Applied { return clusterapi.Applied{} },
+		EndpointsOf: func(string) []string { return nil },
+	}
+	r, err := Run(t.Context(), cfg, nil)
+	if err != nil || !slices.Equal(a.asked, []string{"host1", "host2"}) || !slices.Equal(r.Asked, []string{"host1"}) ||
+		len(r.Away) != 1 || r.Away[0].Host != "host2" || len(r.Checks) == 0 {
+		t.Errorf("asked were %v: %+v, %v", a.asked, r, err)
+	}
+	if r, err := Run(t.Context(), cfg, []string{"host2"}); err != nil || !slices.Equal(a.asked, []string{"host2"}) || len(r.Findings) != 1 {
+		t.Errorf("asked were %v: %+v, %v", a.asked, r, err)
+	}
+	if _, err := Run(t.Context(), cfg, []string{"host9"}); !errs.Is(err, errs.NotFound) {
+		t.Errorf("a host that nobody knows: %v", err)
+	}
+}

@@ -1,0 +1,117 @@
+package systemtests
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/contiv/netplugin/state/doctorapi"
+	"github.com/contiv/netplugin/test/lab"
+)
+
+// doctor asks netctl what is wrong.
+func (c cluster) doctor(args ...string) (r doctorapi.Report, status int, err error) {
+	out, err := c.NetctlOutput(c.t.Context(), append([]string{"doctor", "--json"}, args...)...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		status = exit.ExitCode()
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		return r, status, fmt.Errorf("netctl doctor %v prints %q: %w", args, out, err)
+	}
+	return r, status, nil
+}
+
+// finds waits until netctl doctor finds exactly this: CODE OBJECT, sorted by weight.
+func (c cluster) finds(status int, want ...string) doctorapi.Report {
+	c.t.Helper()
+	var last doctorapi.Report
+	c.eventually(fmt.Sprintf("netctl doctor finds %q", want), func() error {
+		r, got, err := c.doctor()
+		if err != nil {
+			return err
+		}
+		found := []string{}
+		for _, f := range r.Findings {
+			if found = append(found, f.Code+" "+f.Object); f.Text == "" || f.Do == "" {
+				return fmt.Errorf("it does not say what is wrong or what to do: %+v", f)
+			}
+		}
+		if !slices.Equal(found, want) && len(found)+len(want) > 0 || got != status {
+			return fmt.Errorf("it finds %q with status %d, want %d: %+v", found, got, status, r.Findings)
+		}
+		last = r
+		return nil
+	})
+	return last
+}
+
+// TestDoctor: netctl doctor finds nothing in a cluster that is well, and what is broken on
+// purpose, and says which hosts it could not ask.
+func TestDoctor(t *testing.T) {
+	c := up(t, lab.Config{Hosts: 2})
+	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--wait")
+	c.attach("host1", "a", "net")
+	c.attach("host2", "b", "net")
+	c.finds(0)
+	if out := c.netctl("doctor"); out != "Nothing is wrong.\nAsked: host1, host2.\n" {
+		t.Errorf("netctl doctor prints %q", out)
+	}
+
+	t.Run("flows", func(t *testing.T) { cluster{c.Lab, t}.doctorFlows() })
+	t.Run("switch", func(t *testing.T) { cluster{c.Lab, t}.doctorSwitch() })
+	t.Run("agent", func(t *testing.T) { cluster{c.Lab, t}.doctorAgent() })
+}
+
+const vxlanBridgeOf = "bridge contivVxlanBridge of host "
+
+// doctorFlows: somebody adds and deletes flows by hand.
+func (c cluster) doctorFlows() {
+	c.run("host1", "ovs-ofctl -O OpenFlow13 add-flow contivVxlanBridge table=0,priority=1,in_port=7,actions=drop")
+	c.finds(1, "flows-foreign "+vxlanBridgeOf+"host1")
+	c.run("host1", "ovs-ofctl -O OpenFlow13 --strict del-flows contivVxlanBridge table=0,priority=1,in_port=7")
+	c.finds(0)
+	c.run("host1", "ovs-ofctl -O OpenFlow13 del-flows contivVxlanBridge udp")
+	c.finds(2, "flows-missing "+vxlanBridgeOf+"host1")
+	c.restart("host1", "netplugin", syscall.SIGTERM) // which is what is to be done
+	c.finds(0)
+}
+
+// doctorSwitch: ovs-vswitchd exits, and comes back without flows.
+func (c cluster) doctorSwitch() {
+	c.run("host1", "kill -9 "+c.vswitchd("host1"))
+	c.finds(1, "switch-restarted bridge contivVlanBridge of host host1", "switch-restarted "+vxlanBridgeOf+"host1")
+	c.restart("host1", "netplugin", syscall.SIGTERM)
+	c.finds(0)
+}
+
+// doctorAgent: an agent is stopped, and the other host is examined all the same.
+func (c cluster) doctorAgent() {
+	h, err := c.Host("host2")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := h.StopDaemon(c.t.Context(), "netplugin", syscall.SIGKILL); err != nil {
+		c.t.Fatal(err)
+	}
+	r := c.finds(2, "host-away host host2")
+	if !slices.Equal(r.Asked, []string{"host1"}) || len(r.Away) != 1 || r.Away[0].Host != "host2" {
+		c.t.Errorf("asked are %v, away %v", r.Asked, r.Away)
+	}
+	if out, _ := c.NetctlOutput(c.t.Context(), "doctor"); !strings.Contains(out, "error: host host2: ") || !strings.HasSuffix(out, "Asked: host1. Not checked, since they do not answer: host2.\n") {
+		c.t.Errorf("netctl doctor prints %q", out)
+	}
+	if r, status, err := c.doctor("--host", "host1"); err != nil || status != 0 || len(r.Findings) > 0 {
+		c.t.Errorf("of host1 alone: %d %+v %v", status, r, err)
+	}
+	c.finds(2, "host-gone host host2")
+	if err := h.StartDaemon(c.t.Context(), "netplugin"); err != nil {
+		c.t.Fatal(err)
+	}
+	c.finds(0)
+}
