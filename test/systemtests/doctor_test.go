@@ -109,9 +109,17 @@ func (c cluster) doctorAgent() {
 	if r, status, err := c.doctor("--host", "host1"); err != nil || status != 0 || len(r.Findings) > 0 {
 		c.t.Errorf("of host1 alone: %d %+v %v", status, r, err)
 	}
-	c.finds(2, "host-gone host host2")
-	if err := h.StartDaemon(c.t.Context(), "netplugin"); err != nil {
+	start := func() {
+		c.t.Helper()
+		if err := h.StartDaemon(c.t.Context(), "netplugin"); err != nil {
+			c.t.Fatal(err)
+		}
+		c.finds(0)
+	}
+	start()
+	if err := h.StopDaemon(c.t.Context(), "netplugin", syscall.SIGTERM); err != nil {
 		c.t.Fatal(err)
 	}
-	c.finds(0)
+	c.finds(2, "host-gone host host2")
+	start()
 }
