@@ -75,7 +75,13 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 func upWithNetwork(b *testing.B, hosts int) *lab.Lab {
 	b.Helper()
-	l := labtest.Up(b, lab.Config{Hosts: hosts})
+	return upNetwork(b, lab.Config{Hosts: hosts})
+}
+
+// upNetwork brings up a lab with the network bench.
+func upNetwork(b *testing.B, cfg lab.Config) *lab.Lab {
+	b.Helper()
+	l := labtest.Up(b, cfg)
 	if _, err := l.NetctlOutput(b.Context(), "net", "create", "bench", "--subnet=20.1.0.0/16", "--gateway=20.1.255.254"); err != nil {
 		b.Fatal(err)
 	}

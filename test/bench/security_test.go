@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/test/lab"
@@ -128,4 +129,26 @@ func BenchmarkSecured(b *testing.B) {
 	b.ReportMetric(median(endpoints[1])/median(endpoints[0]), "endpoints-ratio")
 	b.ReportMetric(median(objects[1]), "objects/s")
 	b.ReportMetric(median(objects[1])/median(objects[0]), "objects-ratio")
+}
+
+// BenchmarkSecuredPodAdd: what TLS and certificates cost a pod that starts, against the same
+// without them, from the exec of the plugin to its end.
+func BenchmarkSecuredPodAdd(b *testing.B) {
+	hosts := []*lab.Host{upNetwork(b, lab.Config{Hosts: 1}).Hosts()[0], upNetwork(b, lab.Config{Hosts: 1, TLS: tlsport.Require}).Hosts()[0]}
+	var times [2][]time.Duration
+	for b.Loop() {
+		for n := range 200 {
+			for i, h := range hosts { // in turns, so that a change of the machine's pace meets both
+				took, err := contiv("bench").cycle(b.Context(), h, fmt.Sprintf("c%d", n))
+				if err != nil {
+					b.Fatal(err)
+				}
+				times[i] = append(times[i], took)
+			}
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(milliseconds(quantile(times[1], 0.5)), "p50-ms")
+	b.ReportMetric(float64(quantile(times[1], 0.5))/float64(quantile(times[0], 0.5)), "p50-ratio")
+	b.ReportMetric(float64(quantile(times[1], 0.9))/float64(quantile(times[0], 0.9)), "p90-ratio")
 }
