@@ -126,13 +126,18 @@ func consulBinary() (string, error) {
 	return filepath.Join(cache, "contiv", "consul-1.20.6", "consul"), nil
 }
 
-func (h *Host) consulArgs() []string {
+// ConsulBinary is the Consul of labs, for tests that run one of their own.
+func ConsulBinary() string {
 	binary, err := consulBinary()
 	if err != nil {
-		binary = consul // findPrograms has told
+		return consul // findPrograms has told
 	}
+	return binary
+}
+
+func (h *Host) consulArgs() []string {
 	args := []string{
-		binary, "agent", "-server", fmt.Sprintf("-bootstrap-expect=%d", h.lab.cfg.Masters),
+		ConsulBinary(), "agent", "-server", fmt.Sprintf("-bootstrap-expect=%d", h.lab.cfg.Masters),
 		"-node", h.Name, "-data-dir", "/var/lib/consul/lab", "-bind", h.ControlIP(),
 		"-client", h.ControlIP() + " 127.0.0.1", "-log-level", "warn",
 		"-hcl", "disable_update_check = true",
