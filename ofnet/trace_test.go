@@ -85,6 +85,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 			"fixed": vrouter(t).Program(Base{}), "svc": vrouter(t).Program(webService(vxNet1, 0)), "sticky": vrouter(t).Program(renumbered(webService(vxOther, 3*time.Hour))),
 		}},
 		{"guarded", endpointPolicyFlows(t)},
+		{"logged", loggedFlows(t)},
 		{"rated", routedFlows(newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, ConnectionRate: 5000, NDByAgent: true}))},
 		{"limited", map[string]Program{
 			"fixed": vrouter(t).Program(Base{}), "a": vrouter(t).Program(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46})),

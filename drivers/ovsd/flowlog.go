@@ -3,7 +3,6 @@ package ovsd
 import (
 	"context"
 	"net/netip"
-	"strings"
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/ovsd/conntable"
@@ -19,19 +18,14 @@ func (d *Driver) Connections(ctx context.Context, yield func(*drivers.Connection
 	if err != nil {
 		return err
 	}
-	text, err := appctl.Call(ctx, l.socket, "dpctl/dump-conntrack", "-s", l.datapath)
-	if err != nil {
-		return err
-	}
 	zones := d.zones()
 	var e conntable.Entry
 	var c drivers.Connection
-	for line := range strings.Lines(text) {
-		if conntable.Parse(line, &e) && zones.connection(&e, &c) {
+	return appctl.Lines(ctx, l.socket, "dpctl/dump-conntrack", []string{"-s", l.datapath}, func(line []byte) {
+		if conntable.Parse(string(line), &e) && zones.connection(&e, &c) {
 			yield(&c)
 		}
-	}
-	return nil
+	})
 }
 
 // zone is what a conntrack zone is for.
