@@ -119,6 +119,9 @@ func (d *daemon) metrics() *prometheus.Registry {
 	if d.names != nil {
 		registry.MustRegister(d.names.Collectors()...)
 	}
+	if d.flows != nil {
+		registry.MustRegister(d.flows)
+	}
 	return registry
 }
 

@@ -18,6 +18,7 @@ type Driver interface {
 	drivers.Driver
 	drivers.Ports
 	drivers.Inspector
+	drivers.Connections
 	// Run works until ctx ends. It leaves everything running when it returns.
 	Run(ctx context.Context) error
 }
@@ -73,6 +74,7 @@ func Run(t *testing.T, env Env) {
 		{"an endpoint with a policy is realised, whatever is declared first", policyInAnyOrder},
 		{"a network may go before its endpoints, and come back", networkComesBack},
 		{"a network comes back with another encapsulation", encapsulationChanges},
+		{"nothing sent is no connection", noConnections},
 		{"what a source has not declared goes when it is synced", sourcesSync},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, env) })

@@ -30,6 +30,8 @@ type Driver struct {
 	fail     error // of Attach
 	stuck    error // of Detach
 	unwell   error
+	tracked  []drivers.Connection
+	withheld uint64
 	netns    func(path string) bool // whether there is such a namespace; nil: always
 }
 
@@ -37,6 +39,8 @@ var (
 	_ drivers.Driver    = (*Driver)(nil)
 	_ drivers.Ports     = (*Driver)(nil)
 	_ drivers.Inspector = (*Driver)(nil)
+
+	_ drivers.Connections = (*Driver)(nil)
 )
 
 // New makes a driver that has nothing.
@@ -65,6 +69,29 @@ func (d *Driver) with(f func()) {
 
 // Unwell makes Ready fail with err until it is called with nil.
 func (d *Driver) Unwell(err error) { d.with(func() { d.unwell = err }) }
+
+// Track replaces what Connections and Withheld tell.
+func (d *Driver) Track(withheld uint64, all ...drivers.Connection) {
+	d.with(func() { d.tracked, d.withheld = all, withheld })
+}
+
+// Connections implements drivers.Connections.
+func (d *Driver) Connections(_ context.Context, yield func(*drivers.Connection)) error {
+	d.mu.Lock()
+	all := slices.Clone(d.tracked)
+	d.mu.Unlock()
+	for i := range all {
+		yield(&all[i])
+	}
+	return nil
+}
+
+// Withheld implements drivers.Connections.
+func (d *Driver) Withheld(context.Context) (uint64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.withheld, nil
+}
 
 // Run waits for ctx.
 func (d *Driver) Run(ctx context.Context) error {

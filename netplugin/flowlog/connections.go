@@ -60,6 +60,7 @@ func (l *Log) poll(ctx context.Context, source drivers.Connections) error {
 	now := l.cfg.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.stats.open = len(l.open)
 	if left > 0 {
 		l.addGap(flowapi.Gap{Host: l.cfg.Host, From: now.UTC(), To: now.UTC(), Count: left, Why: "more connections are open than the log has room for (--flow-log-size)"})
 	}

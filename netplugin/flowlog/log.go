@@ -57,8 +57,10 @@ type Log struct {
 // stats are counts since the start.
 type stats struct {
 	records uint64
-	missed  uint64 // packets and records told as gaps
-	slow    bool   // connections are read less often
+	missed  uint64        // packets and records told as gaps
+	slow    bool          // connections are read less often
+	open    int           // connections at the last reading
+	took    time.Duration // the last reading
 }
 
 // New makes a log, which does nothing before Run.
@@ -147,7 +149,7 @@ func (l *Log) pace(wait, took time.Duration) {
 	slow := wait > 2*pollInterval
 	l.mu.Lock()
 	was := l.stats.slow
-	l.stats.slow = slow
+	l.stats.slow, l.stats.took = slow, took
 	l.mu.Unlock()
 	switch {
 	case slow && !was:
