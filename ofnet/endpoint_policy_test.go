@@ -52,24 +52,6 @@ func endpointPolicyBridges(t testing.TB) map[string]*policyBridge {
 	return bridges
 }
 
-// allows is the meaning of a set, written independently of flows.
-func (s PolicyRuleSet) allows(p probe) bool {
-	peer := p.src
-	if s.Out {
-		peer = p.dst
-	}
-	for _, a := range s.Allows {
-		peers := len(a.Peers) == 0 || slices.ContainsFunc(a.Peers, func(x netip.Prefix) bool { return x.Contains(peer) })
-		ports := len(a.Ports) == 0 || slices.ContainsFunc(a.Ports, func(r PortRange) bool {
-			return r.Proto == p.proto && r.Low <= p.dstPort && p.dstPort <= r.High
-		})
-		if peers && ports {
-			return true
-		}
-	}
-	return false
-}
-
 func randomPolicyRuleSet(rng *rand.Rand, number uint32, out bool) PolicyRuleSet {
 	s := PolicyRuleSet{ID: fmt.Sprint("s", number), Number: number, Out: out}
 	for range rng.IntN(4) {
@@ -131,9 +113,9 @@ func sctp(rng *rand.Rand, p probe, packet string) (probe, string) {
 	return p, strings.ReplaceAll(packet, "udp", "sctp")
 }
 
-// The switch decides on new connections as the reference model does at both ends, with and
-// without rules of the VRF, in every mode and for every protocol.
-func TestEndpointPoliciesAgreeWithReferenceModel(t *testing.T) {
+// endpointPoliciesAgree: the switch decides on new connections as the evaluator does at both
+// ends, with and without rules of the VRF, in every mode and for every protocol.
+func endpointPoliciesAgree(t *testing.T, e evaluator) {
 	sw := ovstest.Start(t)
 	for mode, b := range endpointPolicyBridges(t) {
 		t.Run(mode, func(t *testing.T) {
@@ -157,7 +139,7 @@ func TestEndpointPoliciesAgreeWithReferenceModel(t *testing.T) {
 					p, packet := b.packetIn(rng, mode)
 					p, packet = sctp(rng, p, packet)
 					out, in := guards[p.from][1], guards[p.to][0]
-					want := out != nil && !out.allows(p) || in != nil && !in.allows(p) || judged(rules, p) != allowed
+					want := out != nil && !e.allows(*out, p) || in != nil && !e.allows(*in, p) || e.judged(rules, p) != allowed
 					verdicts[want]++
 					trace := sw.Trace(mode, packet, "--ct-next", "trk,new")
 					if got := !strings.Contains(trace, passes); got != want {

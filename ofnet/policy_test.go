@@ -33,36 +33,11 @@ const (
 	denied
 )
 
-// judged is the meaning of rules, written independently of flows: the matching rule of the
-// highest priority decides, a silent denial before a rejection before an allowance, and
-// without a match the packet passes.
-func judged(rules []Rule, p probe) verdict {
-	best, result := -1, allowed
-	for _, r := range rules {
-		proto := r.Proto
-		if proto == 1 && p.dst.Is6() {
-			proto = 58
-		}
-		ports := proto == 6 || proto == 17
-		switch {
-		case r.SrcGroup != 0 && r.SrcGroup != p.srcGroup, r.DstGroup != 0 && r.DstGroup != p.dstGroup,
-			r.Src.IsValid() && !r.Src.Contains(p.src), r.Dst.IsValid() && !r.Dst.Contains(p.dst),
-			proto != 0 && proto != p.proto,
-			ports && r.SrcPort != 0 && r.SrcPort != p.srcPort, ports && r.DstPort != 0 && r.DstPort != p.dstPort:
-			continue
-		}
-		says := allowed
-		switch {
-		case r.Reject:
-			says = rejected
-		case r.Deny:
-			says = denied
-		}
-		if int(r.Priority) > best || int(r.Priority) == best && says > result {
-			best, result = int(r.Priority), says
-		}
-	}
-	return result
+// evaluator is what says, independently of flows, what is decided about a connection: whether
+// a set allows it, and what rules decide. It is ofnet/judge, which imports this package.
+type evaluator interface {
+	allows(s PolicyRuleSet, p probe) bool
+	judged(rules []Rule, p probe) verdict
 }
 
 // policyBridge is a mode with endpoints of three groups on this host and others.
@@ -248,9 +223,9 @@ func elsewhere(rng *rand.Rand, six bool, endpoints []Endpoint) netip.Addr {
 	return []netip.Addr{addr("169.254.1.1"), addr("224.0.0.5"), addr("239.1.1.1"), other.IPv4}[rng.IntN(4)]
 }
 
-// The switch decides on new connections as the reference model does, for random rules and
-// packets of both families, from containers, tunnels and uplinks.
-func TestPolicyAgreesWithReferenceModel(t *testing.T) {
+// policyAgrees: the switch decides on new connections as the evaluator does, for random rules
+// and packets of both families, from containers, tunnels and uplinks.
+func policyAgrees(t *testing.T, e evaluator) {
 	sw := ovstest.Start(t)
 	for mode, b := range policyBridges(t) {
 		t.Run(mode, func(t *testing.T) {
@@ -266,7 +241,7 @@ func TestPolicyAgreesWithReferenceModel(t *testing.T) {
 				for range 32 {
 					p, packet := b.packet(rng, mode)
 					trace := sw.Trace(mode, packet, "--ct-next", "trk,new")
-					want := judged(rules, p)
+					want := e.judged(rules, p)
 					verdicts[want]++
 					got := denied
 					switch {
