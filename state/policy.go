@@ -1,5 +1,7 @@
 package state
 
+import "strings"
+
 // PolicyRule is one direction of a user's rule for one group under its policy, as
 // agents must enforce it. It stands under PolicyRuleRoot + RuleID.
 type PolicyRule struct {
@@ -16,4 +18,14 @@ type PolicyRule struct {
 	DstPort          int    `json:"DstPort"`          // 0 = any
 	TCPFlags         string `json:"TcpFlags"`         // empty or "syn,!ack"
 	Action           string `json:"Action"`           // allow | deny | reject
+}
+
+// Names returns the names of the policy and of the rule that a record has been made of; empty
+// if its id is not one of netmaster's.
+func (r PolicyRule) Names() (policy, rule string) {
+	parts := strings.Split(r.RuleID, ":")
+	if len(parts) != 8 {
+		return "", ""
+	}
+	return parts[3], parts[6]
 }

@@ -142,20 +142,29 @@ func (c *Client) send(ctx context.Context, host, method, path string, body []byt
 
 // exchange is send to an agent whose address is known.
 func (c *Client) exchange(ctx context.Context, addr, method, path string, body []byte) (int, []byte, error) {
+	resp, text, err := c.roundTrip(ctx, addr, method, path, body)
+	if err != nil {
+		return 0, nil, err
+	}
+	return resp.StatusCode, text, nil
+}
+
+// roundTrip is exchange that returns all of the answer, its body read.
+func (c *Client) roundTrip(ctx context.Context, addr, method, path string, body []byte) (*http.Response, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.url(addr, path), bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, errs.Wrap(errs.Internal, err)
+		return nil, nil, errs.Wrap(errs.Internal, err)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return 0, nil, errs.Wrap(errs.Internal, fmt.Errorf("the agent does not answer: %w", err))
+		return nil, nil, errs.Wrap(errs.Internal, fmt.Errorf("the agent does not answer: %w", err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return 0, nil, errs.Wrap(errs.Internal, fmt.Errorf("read the agent's answer: %w", err))
+		return nil, nil, errs.Wrap(errs.Internal, fmt.Errorf("read the agent's answer: %w", err))
 	}
-	return resp.StatusCode, text, nil
+	return resp, text, nil
 }
 
 // url is that of a path of an agent whose address is known.

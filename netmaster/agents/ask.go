@@ -19,24 +19,33 @@ type question struct {
 
 // ask sends in as JSON, unless it is nil, and reads the answer into out.
 func (c *Client) ask(ctx context.Context, q question, in, out any) error {
+	_, err := c.askHeader(ctx, q, in, out)
+	return err
+}
+
+// askHeader is ask that returns the header of the answer.
+func (c *Client) askHeader(ctx context.Context, q question, in, out any) (http.Header, error) {
+	addr, err := c.find(ctx, q.host)
+	if err != nil {
+		return nil, err
+	}
 	var body []byte
 	if in != nil {
-		var err error
 		if body, err = json.Marshal(in); err != nil {
-			return errs.Wrap(errs.Internal, err)
+			return nil, errs.Wrap(errs.Internal, err)
 		}
 	}
-	status, text, err := c.send(ctx, q.host, q.method, q.path, body)
+	resp, text, err := c.roundTrip(ctx, addr, q.method, q.path, body)
 	if err == nil {
-		err = q.refusal(status, text)
+		err = q.refusal(resp.StatusCode, text)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return errs.New(errs.Internal, "its netplugin's answer cannot be read: %w", err)
+		return nil, errs.New(errs.Internal, "its netplugin's answer cannot be read: %w", err)
 	}
-	return nil
+	return resp.Header, nil
 }
 
 // refusal is what an answer means that is not 200.

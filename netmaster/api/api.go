@@ -97,6 +97,9 @@ func New(cfg Config, e *intent.Engine) *Handler {
 	if cfg.Agents != nil {
 		h.doctor(e, cfg)
 	}
+	if cfg.Flows != nil {
+		h.whatIf(e, cfg.Members)
+	}
 	return h
 }
 
@@ -106,7 +109,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.stream(w, r)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), h.timeout)
+	timeout := h.timeout
+	if isPreview(r) {
+		timeout = previewTimeout
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	h.router.ServeHTTP(w, r.WithContext(ctx))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/contiv/netplugin/netmaster/flows"
+	"github.com/contiv/netplugin/netmaster/whatif"
 	"github.com/contiv/netplugin/state/flowapi"
 	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/errs"
@@ -15,7 +16,8 @@ import (
 
 // Flows tells of connections; see flows.Service.
 type Flows interface {
-	Stream(ctx context.Context, f flowapi.Filter, sees flows.Sees, tell func(e flowapi.Event, more bool) error) error
+	whatif.Recorded
+	Hits(ctx context.Context, from flows.Counters, rules []flowapi.Hits, show flows.Sees) (flowapi.HitsAnswer, error)
 }
 
 // IsStream reports whether a request is answered for as long as its client stays.

@@ -32,7 +32,7 @@ func send(t *testing.T, method, url, body string, header ...string) (int, string
 		t.Fatal(err)
 	}
 	kind := resp.Header.Get("Content-Type")
-	if resp.StatusCode == 200 && kind != "application/json" || resp.StatusCode >= 400 && kind != "text/plain; charset=utf-8" {
+	if resp.StatusCode == 200 && kind != "application/json" && kind != "application/x-ndjson" || resp.StatusCode >= 400 && kind != "text/plain; charset=utf-8" {
 		t.Errorf("%s %s: status %d with content type %q", method, url, resp.StatusCode, kind)
 	}
 	if !strings.HasSuffix(string(text), "\n") && resp.StatusCode != 301 {

@@ -34,7 +34,7 @@ func (s *source) run(ctx context.Context) {
 	lost := false
 	for {
 		err := s.agents.Flows(ctx, s.host, s.filter, func(e flowapi.Event) error {
-			if e.Record != nil {
+			if e.Record != nil && e.Record.ID > s.filter.After { // IDs grow
 				s.filter.After = e.Record.ID
 			}
 			if e.Missing != nil { // what an agent may not say

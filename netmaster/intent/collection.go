@@ -102,28 +102,44 @@ func (c *collection[T, O]) store(ctx context.Context, obj *T) (*T, error) {
 	key := c.rows.kind.Key(obj)
 	c.rows.kind.Link(obj)
 	return submit[*T](ctx, c.e.writer, c.rows.alone, func(x *tx) (reply, error) {
-		err := c.permit(ctx, "change", obj)
-		if err != nil {
-			return nil, err
-		}
-		if old, ok := c.rows.get(key); ok {
-			if err := c.permit(ctx, "change", old); err != nil {
-				return nil, err
-			}
-			err = c.rows.update(x, old, obj)
-		} else {
-			err = c.rows.create(x, obj)
-		}
-		return func(int64) any { return c.show(key) }, err
+		return func(int64) any { return c.show(key) }, c.rows.planStore(ctx, x, obj)
 	})
 }
 
+// planStore plans creating or updating an object.
+func (o *objects[T, O]) planStore(ctx context.Context, x *tx, obj *T) error {
+	if err := o.permit(ctx, "change", obj); err != nil {
+		return err
+	}
+	old, ok := o.get(o.kind.Key(obj))
+	if !ok {
+		return o.create(x, obj)
+	}
+	if err := o.permit(ctx, "change", old); err != nil {
+		return err
+	}
+	return o.update(x, old, obj)
+}
+
+// planRemove plans removing an object.
+func (o *objects[T, O]) planRemove(ctx context.Context, x *tx, key string) error {
+	obj, ok := o.get(key)
+	if !ok {
+		return o.kind.NotFound()
+	}
+	if err := o.permit(ctx, "delete", obj); err != nil {
+		return err
+	}
+	o.del(x, key)
+	return o.remove(x, obj)
+}
+
 // permit refuses what only an admin may do with an object.
-func (c *collection[T, O]) permit(ctx context.Context, verb string, obj *T) error {
-	if c.rows.admin == nil {
+func (o *objects[T, O]) permit(ctx context.Context, verb string, obj *T) error {
+	if o.admin == nil {
 		return nil
 	}
-	what, only := c.rows.admin(obj)
+	what, only := o.admin(obj)
 	if !only {
 		return nil
 	}
@@ -137,15 +153,7 @@ func (c *collection[T, O]) Delete(ctx context.Context, key string) error {
 
 func (c *collection[T, O]) remove(ctx context.Context, key string) error {
 	_, err := submit[string](ctx, c.e.writer, true, func(x *tx) (reply, error) {
-		obj, ok := c.rows.get(key)
-		if !ok {
-			return nil, c.rows.kind.NotFound()
-		}
-		if err := c.permit(ctx, "delete", obj); err != nil {
-			return nil, err
-		}
-		c.rows.del(x, key)
-		return func(int64) any { return key }, c.rows.remove(x, obj)
+		return func(int64) any { return key }, c.rows.planRemove(ctx, x, key)
 	})
 	return err
 }

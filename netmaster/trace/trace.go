@@ -48,6 +48,13 @@ type tracer struct {
 	tenant  string
 }
 
+// Resolve finds out who is meant by a query and which packet is asked about, but asks no agent.
+// Errors are those of Run.
+func Resolve(c Cluster, q traceapi.Query) (*traceapi.Trace, error) {
+	t := &tracer{cluster: c, tenant: q.Tenant}
+	return t.begin(q)
+}
+
 // Run answers a query. An unknown end is NotFound, an impossible query Invalid. When the
 // agent of a later host cannot be asked, the trace ends there and says so.
 func Run(ctx context.Context, c Cluster, agents Agents, q traceapi.Query) (*traceapi.Trace, error) {

@@ -145,7 +145,7 @@ func (a *Agent) declareGroup(id string) {
 }
 
 func (a *Agent) setRule(rec state.PolicyRule) {
-	r, err := asRule(rec)
+	r, err := drivers.RuleOf(rec)
 	if err != nil {
 		a.cfg.Log.WithError(err).Error("a rule is ignored")
 		a.removeRule(rec.RuleID)

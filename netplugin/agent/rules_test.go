@@ -24,7 +24,7 @@ func TestRuleRecords(t *testing.T) {
 		ID: good.RuleID, Priority: 5, SrcGroup: 3, DstGroup: 4, Src: netip.MustParsePrefix("10.1.1.7/32"), Dst: netip.MustParsePrefix("10.2.0.0/16"),
 		Proto: 6, SrcPort: 1, DstPort: 80, Flags: "syn,!ack", Deny: true,
 	}}
-	if got, err := asRule(good); err != nil || got != want {
+	if got, err := drivers.RuleOf(good); err != nil || got != want {
 		t.Errorf("%+v, %v, expected %+v", got, err, want)
 	}
 	for text, spoil := range map[string]func(*state.PolicyRule){
@@ -41,7 +41,7 @@ func TestRuleRecords(t *testing.T) {
 	} {
 		r := good
 		spoil(&r)
-		if got, err := asRule(r); err == nil || !strings.Contains(err.Error(), text) {
+		if got, err := drivers.RuleOf(r); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%+v, %v, expected an error with %q", got, err, text)
 		}
 	}

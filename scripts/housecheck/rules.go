@@ -9,7 +9,7 @@ var mayImport = map[string][]string{
 		"netmaster", "netplugin", "mgmtfn", "contivmodel", "state", "drivers",
 		"ofnet", "ovsdb", "objdb", "libopenflow", "utils",
 	},
-	"netmaster":   {"contivmodel", "state", "objdb", "utils"},
+	"netmaster":   {"contivmodel", "state", "drivers", "ofnet", "objdb", "utils"}, // of the data plane, the types that rules are evaluated from
 	"netplugin":   {"contivmodel", "state", "drivers", "ofnet", "ovsdb", "objdb", "libopenflow", "utils"},
 	"mgmtfn":      {"contivmodel", "state", "drivers", "ofnet", "objdb", "utils"},
 	"contivmodel": {"state", "objdb", "utils"},

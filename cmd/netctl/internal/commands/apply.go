@@ -10,6 +10,7 @@ import (
 	"github.com/contiv/netplugin/cmd/netctl/internal/manifest"
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/contivmodel/client"
+	"github.com/contiv/netplugin/state/flowapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -17,6 +18,7 @@ func applyCommand() *cli.Command {
 	flags := []cli.Flag{
 		&cli.StringSliceFlag{Name: "filename", Aliases: []string{"f"}, Usage: "`FILE` or directory of YAML or JSON, - for stdin; may be repeated"},
 		&cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Usage: "show what would change, change nothing"},
+		previewFlag(),
 	}
 	return leaf("apply", "create or update the objects in files", noArguments(), flags, apply)
 }
@@ -51,6 +53,9 @@ func apply(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return refused(err)
 	}
+	if cmd.Bool("preview") {
+		return previewSteps(ctx, cmd, c, steps)
+	}
 	if cmd.Bool("dry-run") {
 		return print(cmd, preview(steps))
 	}
@@ -66,6 +71,25 @@ func apply(ctx context.Context, cmd *cli.Command) error {
 		}
 	}
 	return awaitHosts(ctx, cmd, c, last)
+}
+
+// previewSteps says what the steps that change something would do to connections.
+func previewSteps(ctx context.Context, cmd *cli.Command, c *client.Client, steps []manifest.Step) error {
+	var req flowapi.PreviewRequest
+	for _, s := range steps {
+		if s.Action == manifest.Unchanged {
+			continue
+		}
+		change, err := s.Put()
+		if err != nil {
+			return &failure{status: exitLocal, err: err}
+		}
+		req.Changes = append(req.Changes, change)
+	}
+	if len(req.Changes) == 0 {
+		return print(cmd, "nothing would change\n")
+	}
+	return previewChanges(ctx, cmd, c, req)
 }
 
 // preview is what steps would do, with the fields that would change.

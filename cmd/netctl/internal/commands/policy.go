@@ -28,10 +28,9 @@ func policyCommands() *cli.Command {
 					return inspect(ctx, cmd, kind, inTenant(cmd, cmd.Args().First()))
 				}),
 			leaf("ls", "list policies", noArguments(), []cli.Flag{tenantFlag(), allFlag(), jsonFlag(), quietFlag(), watchFlag()}, policyListing().list),
-			leaf("rule-add", "add a rule to a policy", rule, fieldFlags(contivmodel.RuleKind(), ruleOptions()), addRule),
-			leaf("rule-rm", "delete a rule of a policy", rule, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
-				return remove(ctx, cmd, contivmodel.RuleKind(), inTenant(cmd, cmd.Args().First()+":"+cmd.Args().Get(1)), "")
-			}),
+			hitsCommand(),
+			leaf("rule-add", "add a rule to a policy", rule, append(fieldFlags(contivmodel.RuleKind(), ruleOptions()), previewFlag()), addRule),
+			leaf("rule-rm", "delete a rule of a policy", rule, []cli.Flag{tenantFlag(), previewFlag()}, removeRule),
 			leaf("rule-ls", "list the rules of a policy", name, []cli.Flag{tenantFlag(), jsonFlag(), quietFlag(), watchFlag()}, listRules),
 		},
 	}

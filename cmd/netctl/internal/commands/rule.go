@@ -10,6 +10,7 @@ import (
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/contivmodel/client"
+	"github.com/contiv/netplugin/state/flowapi"
 )
 
 func ruleOptions() []option {
@@ -36,7 +37,23 @@ func addRule(ctx context.Context, cmd *cli.Command) error {
 	if err := checkDirection(r); err != nil {
 		return err
 	}
+	if cmd.Bool("preview") {
+		return previewPut(ctx, cmd, kind, r)
+	}
 	return create(ctx, cmd, kind, r, "")
+}
+
+func removeRule(ctx context.Context, cmd *cli.Command) error {
+	kind, key := contivmodel.RuleKind(), inTenant(cmd, cmd.Args().First()+":"+cmd.Args().Get(1))
+	if !cmd.Bool("preview") {
+		return remove(ctx, cmd, kind, key, "")
+	}
+	c, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	change := flowapi.Change{Verb: "delete", Kind: kind.Collection, Key: key}
+	return previewChanges(ctx, cmd, c, flowapi.PreviewRequest{Changes: []flowapi.Change{change}})
 }
 
 // checkDirection refuses options that do not go with the rule's direction.

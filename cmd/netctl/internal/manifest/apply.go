@@ -2,9 +2,11 @@ package manifest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/contiv/netplugin/contivmodel/client"
+	"github.com/contiv/netplugin/state/flowapi"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -94,4 +96,13 @@ func (s *Step) Apply(ctx context.Context, c *client.Client) (client.Change, erro
 		return ch, fmt.Errorf("%s: %s: %w", s.Where, s.Item, err)
 	}
 	return ch, nil
+}
+
+// Put is the step as a change to preview.
+func (s *Step) Put() (flowapi.Change, error) {
+	text, err := json.Marshal(s.obj)
+	if err != nil {
+		return flowapi.Change{}, fmt.Errorf("%s: write as JSON: %w", s, err)
+	}
+	return flowapi.Change{Verb: "put", Kind: s.kind.Description().Collection, Key: s.Key, Object: text}, nil
 }
