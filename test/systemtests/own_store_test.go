@@ -214,9 +214,9 @@ func TestStoreOfOnesOwn(t *testing.T) {
 			if err := <-started; err != nil {
 				t.Fatal(err)
 			}
+			noneLost()
 			late := c.attach("host2", "late", "net")
 			c.reaches("a", late.IPv4)
-			noneLost()
 		})
 	}
 }

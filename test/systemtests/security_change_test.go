@@ -214,9 +214,9 @@ func TestShortCertificates(t *testing.T) {
 	t.Parallel() // it mostly waits
 	ttl, rounds := "20s", 1
 	if os.Getenv("CONTIV_LONG") != "" {
-		ttl, rounds = "2m", 8
+		ttl, rounds = "2m", 4
 	}
-	const renewals = 4 // in a round; each after a third of the time
+	const renewals = 4 // in a round; each after two thirds of the time
 	c := up(t, lab.Config{Hosts: 2, TLS: tlsport.Require, MasterFlags: []string{"--tls-cert-ttl", ttl}})
 	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--wait")
 	c.attach("host1", "a", "net")
