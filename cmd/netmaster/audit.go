@@ -12,6 +12,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/authz"
 	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/utils/httpguard"
+	"github.com/contiv/netplugin/utils/pki"
 )
 
 // auditOptions are the options about what is noted, and by which names this netmaster may
@@ -85,13 +86,21 @@ func (s *security) gate(rules *authz.Rules) func(http.Handler) http.Handler {
 			hosts = append(hosts, name)
 		}
 	}
-	guard := httpguard.Config{Hosts: append(hosts, "netmaster")}
+	guard := httpguard.Config{Hosts: append(hosts, "netmaster"), Names: func() []string { return certificateNames(s.creds) }}
 	return func(next http.Handler) http.Handler {
 		if s.audit == nil {
 			return httpguard.Guard(guard, authz.Gate(rules, next))
 		}
 		return audit.Middleware(s.audit, rules, httpguard.Guard(guard, authz.Gate(rules, audit.Serve(s.audit, next))))
 	}
+}
+
+// certificateNames are the DNS names of a certificate, which is the user's own or netmaster's.
+func certificateNames(c *pki.Credentials) []string {
+	if leaf := c.Leaf(); leaf != nil {
+		return leaf.DNSNames
+	}
+	return nil
 }
 
 // note puts what a handler answers into the audit log.

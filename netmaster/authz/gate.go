@@ -14,14 +14,20 @@ import (
 // maxBody bounds a body that the gate reads, in bytes: as the API does.
 const maxBody = 1 << 20
 
-// Gate refuses requests that their identity may not send, and passes on the others. It
-// answers PathCanI itself.
+// Gate refuses requests that their identity may not send, or sends too fast, and passes on the
+// others. It answers PathCanI itself.
 func Gate(rules *Rules, next http.Handler) http.Handler {
+	limits := newFlood()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := identity.From(r.Context())
 		req := Request{Method: r.Method, Path: r.URL.EscapedPath(), Body: func() ([]byte, error) { return keepBody(w, r) }}
 		if err := rules.Decide(id, req); err != nil {
 			httproutes.Refuse(w, Status(err), err.Error())
+			return
+		}
+		if why := limits.refusal(id, r.Method); why != "" {
+			w.Header().Set("Retry-After", "1")
+			httproutes.Refuse(w, http.StatusTooManyRequests, why)
 			return
 		}
 		if r.Method == http.MethodPost && r.URL.Path == PathCanI {

@@ -14,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/seal"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/pace"
 	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/signal"
 )
@@ -25,7 +26,7 @@ type CA struct {
 	log   logrus.FieldLogger
 	dir   pki.Dir
 	creds *pki.Credentials
-	limit *limiter
+	limit *pace.Limiter // by address
 
 	issuing sync.Mutex // one at a time, so that they do not fail each other's transactions
 
@@ -48,7 +49,7 @@ func Open(ctx context.Context, cfg Config) (*CA, error) {
 		return nil, err
 	}
 	c := &CA{
-		cfg: cfg, log: cfg.Log, dir: pki.Dir(cfg.Dir), creds: cfg.OwnPKI, limit: newLimiter(), revoked: map[string]time.Time{},
+		cfg: cfg, log: cfg.Log, dir: pki.Dir(cfg.Dir), creds: cfg.OwnPKI, limit: pace.New(askRate, askBurst), revoked: map[string]time.Time{},
 	}
 	b, err := c.load(ctx)
 	if err != nil {

@@ -112,3 +112,11 @@ func ReadSecret(path string) ([]byte, error) {
 	}
 	return []byte(secret), nil
 }
+
+// How often an address may ask for a certificate: so often that many hosts behind one address
+// can join, and so seldom that it costs no netmaster much. Secrets are too long to be guessed;
+// it is the work that is bounded.
+const (
+	askRate  = 20 // a second
+	askBurst = 100
+)

@@ -9,6 +9,7 @@ import (
 	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/state/securityapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/netx"
 )
 
 // call answers a request with a JSON value, or the error's text.
@@ -61,7 +62,7 @@ func admin(next call) call {
 // limited bounds how often one address asks.
 func (c *CA) limited(next call) call {
 	return func(r *http.Request) (any, error) {
-		if !c.limit.allow(r.RemoteAddr) {
+		if !c.limit.Allow(netx.HostOf(r.RemoteAddr)) {
 			return nil, refuse(http.StatusTooManyRequests, "too many requests from this address, try again in a few seconds")
 		}
 		return next(r)
