@@ -41,7 +41,8 @@ function Inside() {
     const load = async () => {
       try {
         await loadKinds();
-        const may = await Promise.all(places.map((p) => (p.needs ? can("get", p.needs) : true)));
+        const open = session.value.state === "open";
+        const may = await Promise.all(places.map((p) => (p.secured && open ? false : p.needs ? can("get", p.needs) : true)));
         setAllowed(places.filter((_, i) => may[i]));
         setProblem("");
         model.start();

@@ -83,11 +83,17 @@ export function read(doc: Document): Map<string, Kind> {
     const schema = resolve(doc, body);
     const names = (item.parameters?.[0]?.description?.split(": ").pop() ?? "").split(":").filter((n) => schema.properties?.[n]);
     const [title, plural] = titles[type] ?? spell(type);
-    found.push({ type, collection: match[1], title, plural, names, fields: fields(doc, schema), tenanted: names[0] === "tenantName" && type !== "tenant" });
+    found.push({ type, collection: match[1], title, plural, names, fields: ordered(fields(doc, schema), names), tenanted: names[0] === "tenantName" && type !== "tenant" });
   }
   const place = (k: Kind) => (order.indexOf(k.type) + order.length + 1) % (order.length + 1);
   found.sort((a, b) => place(a) - place(b) || a.title.localeCompare(b.title));
   return new Map(found.map((k) => [k.type, k]));
+}
+
+// What names an object first, then what it needs, then the rest.
+function ordered(all: Field[], names: string[]): Field[] {
+  const place = (f: Field) => (names.includes(f.name) ? names.indexOf(f.name) : names.length + Number(!f.required));
+  return all.sort((a, b) => place(a) - place(b));
 }
 
 function spell(type: string): [string, string] {

@@ -13,6 +13,7 @@ export interface Place {
   title: string;
   icon: string; // path of an SVG of 16 × 16
   needs?: string; // a path of the API that must be allowed
+  secured?: boolean; // there is none of it without TLS
   view(): ComponentChildren;
 }
 

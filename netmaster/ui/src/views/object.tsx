@@ -2,25 +2,44 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, words } from "../lib/api";
 import { useCell } from "../lib/cell";
+import { label } from "../lib/labels";
 import { list, model, referrers, refersTo, text, type Content } from "../lib/model";
 import { kinds, type Field, type Kind } from "../lib/schema";
+import { useCan } from "../lib/rights";
+import { link, route } from "../lib/route";
 import { Message, Named } from "../parts/bits";
-import { label } from "./objects";
+import { AppliedNow } from "../parts/applied";
+import { Remove } from "./remove";
 
 export function Detail({ kind, id, back }: { kind: Kind; id: string; back: string }) {
   useCell(model.version);
   const loaded = useCell(model.loaded);
   const object = model.find(kind.type, id);
+  const [removing, setRemoving] = useState(false);
+  const may = { update: useCan("update", `${kind.type}/${id}`) && kind.fields.some((f) => !f.immutable), delete: useCan("delete", `${kind.type}/${id}`) };
+  const query = useCell(route).query;
   return (
     <aside class="detail" aria-label={`${kind.title} ${id}`}>
       <header>
         <h2>
           <span class="quiet">{kind.title}</span> {id}
         </h2>
+        {object && may.update && (
+          <a class="button" href={link(["objects", kind.type, id], { q: query.get("q") ?? "", edit: "1" })}>
+            Edit
+          </a>
+        )}
+        {object && may.delete && kind.type !== "global" && (
+          <button type="button" class="danger" onClick={() => setRemoving(true)}>
+            Delete
+          </button>
+        )}
         <a class="button" href={back} aria-label="Close">
           ✕
         </a>
       </header>
+      {query.get("saved") && <AppliedNow />}
+      {object && removing && <Remove kind={kind} id={id} back={back} cancel={() => setRemoving(false)} />}
       {object ? (
         <Known kind={kind} id={id} object={object} />
       ) : (

@@ -1,12 +1,15 @@
 // All kinds of objects: lists, and one of them with what it is tied to.
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { useCell } from "../lib/cell";
 import { model, text, type Content } from "../lib/model";
+import { label } from "../lib/labels";
+import { can } from "../lib/rights";
 import { link, replaceQuery, route } from "../lib/route";
 import { kinds, type Kind } from "../lib/schema";
 import { Named, Page, plural } from "../parts/bits";
 import { Table, type Column } from "../parts/table";
 import { Endpoints } from "./endpoints";
+import { Edit } from "./edit";
 import { Detail } from "./object";
 
 export function Objects() {
@@ -15,22 +18,21 @@ export function Objects() {
   if (type === "endpoints") return <Endpoints chosen={key} />;
   const kind = kinds.value.get(type);
   if (!kind) return <div class="wait">There is no kind of object called {type}.</div>;
-  return <OfKind kind={kind} chosen={key} part={query.get("q") ?? ""} />;
+  return <OfKind kind={kind} chosen={key} part={query.get("q") ?? ""} form={query.get("new") ? "new" : key && query.get("edit") ? "edit" : ""} />;
 }
 
 export function Tabs({ here }: { here: string }) {
   useCell(model.version);
   const present = [...kinds.value.values()].filter((k) => k.type === here || model.list(k.type).size > 0 || k.tenanted || k.type === "tenant");
+  const tabs = present.map((k) => [k.type, k.plural] as const);
+  tabs.splice(tabs.findIndex(([type]) => type === "policy"), 0, ["endpoints", "Endpoints"]);
   return (
     <nav class="tabs" aria-label="Kinds of objects">
-      {present.map((k) => (
-        <a key={k.type} href={link(["objects", k.type])} aria-current={k.type === here ? "page" : undefined}>
-          {k.plural}
+      {tabs.map(([type, title]) => (
+        <a key={type} href={link(["objects", type])} aria-current={type === here ? "page" : undefined}>
+          {title}
         </a>
       ))}
-      <a href={link(["objects", "endpoints"])} aria-current={here === "endpoints" ? "page" : undefined}>
-        Endpoints
-      </a>
     </nav>
   );
 }
@@ -40,20 +42,37 @@ interface Row {
   object: Content;
 }
 
-function OfKind({ kind, chosen, part }: { kind: Kind; chosen?: string | undefined; part: string }) {
+function OfKind({ kind, chosen, part, form }: { kind: Kind; chosen?: string | undefined; part: string; form: "" | "new" | "edit" }) {
   const version = useCell(model.version);
   const loaded = useCell(model.loaded);
   const rows = useMemo(() => search(kind, part), [kind, part, version]);
-  const columns = useMemo(() => columnsOf(kind), [kind]);
+  const columns = useMemo(() => columnsOf(kind, rows), [kind, rows]);
+  const mayCreate = useMayCreate(kind);
+  const open = chosen || form === "new";
   return (
-    <Page fixed title={kind.plural} note={plural(rows.length, kind.title.toLowerCase(), kind.plural.toLowerCase())} actions={<Filter part={part} />}>
+    <Page fixed title={kind.plural} note={plural(rows.length, kind.title.toLowerCase(), kind.plural.toLowerCase())} actions={
+        <>
+          <Filter part={part} />
+          {mayCreate && (
+            <a class="button main" href={link(["objects", kind.type], { q: part, new: "1" })}>
+              New {kind.title.toLowerCase()}
+            </a>
+          )}
+        </>
+      }>
       <Tabs here={kind.type} />
-      <div class={chosen ? "split open" : "split"}>
+      <div class={open ? "split open" : "split"}>
         <Table
           label={kind.plural} columns={columns} rows={rows} keyOf={(r) => r.key} href={(r) => link(["objects", kind.type, r.key], { q: part })}
           sorted="key" empty={loaded ? (part ? "Nothing matches." : `There are no ${kind.plural.toLowerCase()} yet.`) : "Loading …"} {...(chosen ? { selected: chosen } : {})}
         />
-        {chosen && <Detail key={chosen} kind={kind} id={chosen} back={link(["objects", kind.type], { q: part })} />}
+        {form === "new" ? (
+          <Edit key="new" kind={kind} id="" back={link(["objects", kind.type], { q: part })} />
+        ) : chosen && form === "edit" && loaded ? (
+          <Edit key={`edit ${chosen}`} kind={kind} id={chosen} back={link(["objects", kind.type, chosen], { q: part })} />
+        ) : (
+          chosen && <Detail key={chosen} kind={kind} id={chosen} back={link(["objects", kind.type], { q: part })} />
+        )}
       </div>
     </Page>
   );
@@ -77,14 +96,30 @@ function search(kind: Kind, part: string): Row[] {
   return rows;
 }
 
-// The name first, then the tenant, then the other fields in the order of the kind.
-function columnsOf(kind: Kind): Column<Row>[] {
+// Somebody who may create objects of a kind in any tenant that there is.
+function useMayCreate(kind: Kind): boolean {
+  const version = useCell(model.version);
+  const [may, setMay] = useState(false);
+  useEffect(() => {
+    let current = true;
+    const tenants = kind.tenanted ? [...model.list("tenant").keys()] : [""];
+    const key = (tenant: string) => [tenant, ...kind.names.slice(1).map(() => "new")].filter(Boolean).join(":") || "new";
+    void Promise.all(tenants.slice(0, 20).map((t) => can("create", `${kind.type}/${key(t)}`))).then((all) => current && setMay(all.some(Boolean)));
+    return () => {
+      current = false;
+    };
+  }, [kind, version]);
+  return may && kind.type !== "global";
+}
+
+// The name first, then the tenant, then the other fields that any object has, in the order of the kind.
+function columnsOf(kind: Kind, rows: Row[]): Column<Row>[] {
   const names = kind.names.filter((n) => n !== "tenantName" || kind.type === "tenant");
   const columns: Column<Row>[] = [
     { name: "key", title: kind.title, cell: (r) => names.map((n) => text(r.object, n)).join(" / ") || r.key, sort: (r) => r.key },
   ];
   if (kind.tenanted) columns.push({ name: "tenantName", title: "Tenant", cell: (r) => text(r.object, "tenantName"), sort: (r) => text(r.object, "tenantName") });
-  const rest = kind.fields.filter((f) => !kind.names.includes(f.name) && f.name !== "tenantName" && f.type !== "objects" && f.name !== "password");
+  const rest = kind.fields.filter((f) => !kind.names.includes(f.name) && f.name !== "tenantName" && f.type !== "objects" && f.name !== "password" && rows.some((r) => text(r.object, f.name)));
   for (const f of rest) {
     columns.push({
       name: f.name, title: label(f.name), kind: f.type === "integer" ? "number" : "wide", sort: (r) => (f.type === "integer" ? Number(r.object[f.name] ?? 0) : text(r.object, f.name)),
@@ -95,17 +130,4 @@ function columnsOf(kind: Kind): Column<Row>[] {
     });
   }
   return columns;
-}
-
-const labels: Record<string, string> = {
-  tenantName: "Tenant", networkName: "Network", groupName: "Group", policyName: "Policy", serviceName: "Service", ruleId: "Rule", profileName: "Profile",
-  nwType: "Type", pktTag: "Tag", cfgdTag: "Tag name", extContractsGrps: "Contracts", ipPool: "Address pool", netProfile: "Profile",
-  fromEndpointGroup: "From group", toEndpointGroup: "To group", fromNetwork: "From network", toNetwork: "To network", fromIpAddress: "From address",
-  toIpAddress: "To address", ipAddress: "Address", ipv6Subnet: "IPv6 subnet", ipv6Gateway: "IPv6 gateway", encap: "Encapsulation",
-};
-
-export function label(name: string): string {
-  if (labels[name]) return labels[name];
-  const words = name.replace(/([a-z])([A-Z])/g, "$1 $2").replace(/[-_]/g, " ").toLowerCase();
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

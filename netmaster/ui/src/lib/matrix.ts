@@ -1,0 +1,70 @@
+// Which rules are between two groups: those of the policies of the receiver, for what comes in,
+// and of the sender, for what goes out.
+import { list, model, text, type Content } from "./model";
+
+export interface Between {
+  key: string; // of the rule
+  rule: Content;
+  at: "source" | "destination";
+}
+
+export interface Matrix {
+  groups: string[];
+  // by "from to"
+  cells: Map<string, Between[]>;
+}
+
+export function cellName(from: string, to: string): string {
+  return `${from} ${to}`; // names have no spaces
+}
+
+export function matrix(tenant: string): Matrix {
+  const groups = [...model.list("endpointGroup").values()].filter((g) => text(g, "tenantName") === tenant);
+  const byPolicy = new Map<string, [string, Content][]>();
+  for (const [key, rule] of model.list("rule")) {
+    if (text(rule, "tenantName") !== tenant) continue;
+    const policy = text(rule, "policyName");
+    byPolicy.set(policy, [...(byPolicy.get(policy) ?? []), [key, rule]]);
+  }
+  const names = groups.map((g) => text(g, "groupName")).sort();
+  const networks = new Map(groups.map((g) => [text(g, "groupName"), text(g, "networkName")]));
+  const cells = new Map<string, Between[]>();
+  for (const g of groups) {
+    const own = text(g, "groupName");
+    for (const [key, rule] of list(g, "policies").flatMap((p) => byPolicy.get(p) ?? [])) {
+      const comesIn = text(rule, "direction") === "in";
+      for (const other of names.filter((n) => matches(rule, comesIn, n, networks.get(n) ?? ""))) {
+        const cell = comesIn ? cellName(other, own) : cellName(own, other);
+        cells.set(cell, [...(cells.get(cell) ?? []), { key, rule, at: comesIn ? "destination" : "source" }]);
+      }
+    }
+  }
+  for (const cell of cells.values()) cell.sort((a, b) => priority(b.rule) - priority(a.rule));
+  return { groups: names, cells };
+}
+
+// Whether a rule can be about another group. Addresses may be of any.
+function matches(rule: Content, comesIn: boolean, group: string, network: string): boolean {
+  const [byGroup, byNetwork] = comesIn ? ["fromEndpointGroup", "fromNetwork"] : ["toEndpointGroup", "toNetwork"];
+  const named = text(rule, byGroup);
+  const within = text(rule, byNetwork);
+  return (!named || named === group) && (!within || within === network);
+}
+
+function priority(rule: Content): number {
+  return Number(rule["priority"] ?? 1);
+}
+
+// A rule in a few letters: "tcp/80".
+export function brief(rule: Content): string {
+  const port = Number(rule["port"] ?? 0);
+  const address = text(rule, "fromIpAddress") || text(rule, "toIpAddress");
+  return [`${text(rule, "protocol") || "any"}${port ? `/${port}` : ""}`, address].filter(Boolean).join(" ");
+}
+
+export function verdicts(cell: Between[] | undefined): "none" | "allow" | "deny" | "both" {
+  if (!cell?.length) return "none";
+  const allows = cell.some((b) => text(b.rule, "action") === "allow");
+  const denies = cell.some((b) => text(b.rule, "action") !== "allow");
+  return allows && denies ? "both" : allows ? "allow" : "deny";
+}
