@@ -141,7 +141,7 @@ function Filters() {
     </select>
   );
   return (
-    <form class="bar" role="search" aria-label="Filter connections" onSubmit={(e) => e.preventDefault()}>
+    <form class="bar filters" role="search" aria-label="Filter connections" onSubmit={(e) => e.preventDefault()}>
       {choice("verdict", "Verdict", [["", "All verdicts"], ["allowed", "Allowed"], ["denied", "Denied"]])}
       {entry("from", "From", 12)}
       {entry("to", "To", 12)}

@@ -21,9 +21,12 @@ export function Objects() {
   return <OfKind kind={kind} chosen={key} part={query.get("q") ?? ""} form={query.get("new") ? "new" : key && query.get("edit") ? "edit" : ""} />;
 }
 
+// Kinds that are shown when there are objects of them.
+const rare = new Set(["volume", "volumeProfile", "extContractsGroup", "aciGw", "appProfile"]);
+
 export function Tabs({ here }: { here: string }) {
   useCell(model.version);
-  const present = [...kinds.value.values()].filter((k) => k.type === here || model.list(k.type).size > 0 || k.tenanted || k.type === "tenant");
+  const present = [...kinds.value.values()].filter((k) => k.type === here || model.list(k.type).size > 0 || !rare.has(k.type));
   const tabs = present.map((k) => [k.type, k.plural] as const);
   tabs.splice(tabs.findIndex(([type]) => type === "policy"), 0, ["endpoints", "Endpoints"]);
   return (
