@@ -50,7 +50,7 @@ func testObjects(c cluster, p tab) {
 		p.sees(".detail .applied", "Applied on 2 of 2 hosts")
 		p.sees(".detail dd", k.fields["tenantName"])
 	}
-	for what, want := range map[string]string{"network": "10.7.0.0/16", "group": "grp", "policy": "pol", "netprofile": "10Mbps", "service": "80:8080:TCP"} {
+	for what, want := range map[string]string{"network": "10.7.0.0/16", "group": "grp", "policy": "pol", "netprofile": "10Mbps", "service": "svc"} {
 		if out := c.netctl(what, "ls", "-t", "form"); !strings.Contains(out, want) {
 			c.Errorf("netctl %s ls, want %s:\n%s", what, want, out)
 		}

@@ -79,6 +79,11 @@ export function forget(): void {
   for (const p of [cluster, applied, health, version, endpoints]) p.reset();
 }
 
+// Whether an endpoint is meant: by its container, or by its id, which has the network before it.
+export function isCalled(e: Endpoint, id: string): boolean {
+  return e.endpointID === id || id === `${e.network}-${e.endpointID}`;
+}
+
 export function groupOf(e: Endpoint): string {
   return (e.endpointGroupKey ?? "").split(":")[0] ?? "";
 }

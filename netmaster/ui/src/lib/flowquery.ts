@@ -10,7 +10,7 @@ export function flowQuery(query: URLSearchParams, now: number): URLSearchParams 
     const v = query.get(name);
     if (v) out.set(name, v);
   }
-  const minutes = Number(query.get("span") ?? spans[0]);
+  const minutes = Number(query.get("span") || spans[0]);
   out.set("since", new Date(now - minutes * 60_000).toISOString());
   return out;
 }

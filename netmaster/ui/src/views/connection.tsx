@@ -121,17 +121,18 @@ function NewRule({ record: r }: { record: FlowRecord }) {
   const action = r.verdict === "allowed" ? "deny" : "allow";
   const tenant = r.dst.tenant || r.tenant;
   const group = model.find("endpointGroup", `${tenant}:${r.dst.group ?? ""}`);
-  const by = (r.decisions ?? []).findLast((d) => d.by === "rule" && d.at !== "source");
+  const ruleOf = (d: Decision) => (d.by === "rule" ? model.find("rule", `${tenant}:${d.policy}:${d.rule}`) : undefined);
+  // The rule of the receiver that decided, on whichever host.
+  const by = (r.decisions ?? []).findLast((d) => text(ruleOf(d), "direction") === "in");
   const policy = by?.policy ?? list(group, "policies")[0] ?? "";
   const may = useCan("create", `rule/${tenant}:${policy || "new"}:new`);
   if (!may || !r.dst.group || r.proto === "arp") return null;
   const rules = [...model.list("rule").values()].filter((x) => text(x, "policyName") === policy && text(x, "tenantName") === tenant);
-  const decided = rules.find((x) => text(x, "ruleId") === by?.rule);
   const free = 1 + Math.max(0, ...rules.map((x) => Number(text(x, "ruleId"))).filter((n) => Number.isInteger(n)));
   const port = r.proto === "tcp" || r.proto === "udp" ? String(r.dst.port ?? "") : "";
   const href = link(["objects", "rule"], {
     new: "1", "f.tenantName": tenant, "f.policyName": policy, "f.ruleId": String(free), "f.direction": "in", "f.action": action, "f.protocol": r.proto.replace("icmpv6", "icmp"), "f.port": port,
-    "f.fromEndpointGroup": r.src.group ?? "", "f.fromIpAddress": r.src.group ? "" : r.src.address, "f.priority": String(Math.min(100, Number(decided?.["priority"] ?? 0) + 1)),
+    "f.fromEndpointGroup": r.src.group ?? "", "f.fromIpAddress": r.src.group ? "" : r.src.address, "f.priority": String(by ? Math.min(100, Number(ruleOf(by)?.["priority"] || 1) + 1) : 1),
   });
   return (
     <p class="after">

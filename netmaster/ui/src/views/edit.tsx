@@ -6,6 +6,7 @@ import { model, text, type Content, type Value } from "../lib/model";
 import { decides } from "../lib/preview";
 import { go, link, route } from "../lib/route";
 import { type Kind } from "../lib/schema";
+import { noteSaved } from "../parts/applied";
 import { Message } from "../parts/bits";
 import { Input, problem } from "../parts/field";
 import { PreviewOf } from "../parts/preview";
@@ -64,7 +65,7 @@ function Review(p: { kind: Kind; id: string; object: Content; changed: Differenc
   const save = async () => {
     setBusy(true);
     try {
-      await send("PUT", objectPath(p.kind.collection, p.id), { key: p.id, ...object });
+      noteSaved(await send("PUT", objectPath(p.kind.collection, p.id), { key: p.id, ...object }));
       go(link(["objects", p.kind.type, p.id], { q: route.value.query.get("q") ?? "", saved: "1" }));
     } catch (e) {
       setFailure(words(e));

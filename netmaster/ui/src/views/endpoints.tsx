@@ -1,7 +1,7 @@
 // Containers and pods, as objects that the runtimes make.
 import { useMemo } from "preact/hooks";
 import { useCell } from "../lib/cell";
-import { addresses, endpoints, groupOf, networkOf, type Endpoint } from "../lib/cluster";
+import { addresses, endpoints, groupOf, isCalled, networkOf, type Endpoint } from "../lib/cluster";
 import { link, route } from "../lib/route";
 import { Message, Named, Page, plural } from "../parts/bits";
 import { Table, type Column } from "../parts/table";
@@ -24,7 +24,7 @@ export function Endpoints({ chosen }: { chosen?: string | undefined }) {
     const all = answer.data ?? [];
     return lower ? all.filter((e) => columns.some((c) => String(c.sort?.(e)).toLowerCase().includes(lower)) || e.endpointID.includes(lower)) : all;
   }, [answer.data, part]);
-  const one = chosen ? answer.data?.find((e) => e.endpointID === chosen) : undefined;
+  const one = chosen ? answer.data?.find((e) => isCalled(e, chosen)) : undefined;
   return (
     <Page fixed title="Endpoints" note={answer.data ? plural(rows.length, "endpoint") : ""} actions={<Filter part={part} />}>
       <Tabs here="endpoints" />
@@ -85,7 +85,7 @@ function One({ endpoint: e }: { endpoint: Endpoint }) {
         <dd>{e.homingHost}</dd>
       </dl>
       <p>
-        <a href={link(["flows"], { from: e.endpointID, either: "true" })}>Its connections</a>
+        <a href={link(["flows"], { from: `${e.network}-${e.endpointID}`, either: "true" })}>Its connections</a>
       </p>
     </div>
   );
