@@ -3,7 +3,6 @@ package ca
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"regexp"
 	"slices"
@@ -18,9 +17,6 @@ import (
 )
 
 const hostRoot = state.AuthRoot + "hosts/"
-
-// casTries is how often a change of a record is repeated that others change as well.
-const casTries = 20
 
 // hostRecord says who has a certificate: the latest one. Name is the rest of its key.
 type hostRecord struct {
@@ -117,13 +113,9 @@ func (c *CA) certify(ctx context.Context, r certRequest) (securityapi.Certificat
 	}
 	c.issuing.Lock()
 	defer c.issuing.Unlock()
-	for range casTries {
-		cert, err := c.tryCertify(ctx, store, r)
-		if !errors.Is(err, objdb.ErrCompareFailed) {
-			return cert, err
-		}
-	}
-	return securityapi.Certificate{}, errs.New(errs.Unavailable, "too many netmasters change the record of %s at once, try again", r.name)
+	var cert securityapi.Certificate
+	err = repeat(ctx, func(ctx context.Context) (err error) { cert, err = c.tryCertify(ctx, store, r); return err })
+	return cert, err
 }
 
 func (c *CA) tryCertify(ctx context.Context, store objdb.Store, r certRequest) (securityapi.Certificate, error) {
@@ -177,34 +169,33 @@ func (c *CA) revoke(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	for range casTries {
-		host, err := getRecord[hostRecord](ctx, store, hostRoot+name)
-		if err != nil {
-			return err
-		}
-		if !host.exists {
-			return refuse(notFound, "no certificate has been issued for %q; see: netctl host ls", name)
-		}
-		if host.value.Unit == pki.UnitMaster {
-			return refuse(conflict, "%s is a netmaster, which has the key of the authority: remove it, give the others "+
-				"another --cluster-secret-file, and run: netctl ca rotate", name)
-		}
-		// Certificates are told by their millisecond, so that of the last one is over.
-		host.value.Revoked, host.value.RevokedUntil = true, later(time.Now(), host.value.Issued).UTC()
-		put, err := putRecord(host.kv.Key, host.value)
-		if err != nil {
-			return err
-		}
-		_, err = store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{host.unchanged()}, Then: []objdb.Op{put}})
-		if err == nil {
-			c.noteRevoked(name, host.value)
-			c.log.WithField("host", name).Info("certificates revoked")
-		}
-		if !errors.Is(err, objdb.ErrCompareFailed) {
-			return err
-		}
+	return repeat(ctx, func(ctx context.Context) error { return c.tryRevoke(ctx, store, name) })
+}
+
+func (c *CA) tryRevoke(ctx context.Context, store objdb.Store, name string) error {
+	host, err := getRecord[hostRecord](ctx, store, hostRoot+name)
+	if err != nil {
+		return err
 	}
-	return errs.New(errs.Unavailable, "too many netmasters change the record of %s at once, try again", name)
+	if !host.exists {
+		return refuse(notFound, "no certificate has been issued for %q; see: netctl host ls", name)
+	}
+	if host.value.Unit == pki.UnitMaster {
+		return refuse(conflict, "%s is a netmaster, which has the key of the authority: remove it, give the others "+
+			"another --cluster-secret-file, and run: netctl ca rotate", name)
+	}
+	// Certificates are told by their millisecond, so that of the last one is over.
+	host.value.Revoked, host.value.RevokedUntil = true, later(time.Now(), host.value.Issued).UTC()
+	put, err := putRecord(host.kv.Key, host.value)
+	if err != nil {
+		return err
+	}
+	if _, err := store.Commit(ctx, objdb.Txn{If: []objdb.Cmp{host.unchanged()}, Then: []objdb.Op{put}}); err != nil {
+		return err
+	}
+	c.noteRevoked(name, host.value)
+	c.log.WithField("host", name).Info("certificates revoked")
+	return nil
 }
 
 func later(a, b time.Time) time.Time {

@@ -47,14 +47,18 @@ func (c *CA) serveRotate(r *http.Request) (any, error) {
 	return c.describe(hosts), err
 }
 
-// repeat does what other netmasters may change the record of at the same time.
-func repeat(ctx context.Context, act func(context.Context) error) (err error) {
+// casTries is how often a change of a record is repeated that others change as well.
+const casTries = 20
+
+// repeat does what other netmasters may change the record of at the same time. The error's kind
+// is Unavailable if they do so all the time.
+func repeat(ctx context.Context, act func(context.Context) error) error {
 	for range casTries {
-		if err = act(ctx); !errors.Is(err, objdb.ErrCompareFailed) {
+		if err := act(ctx); !errors.Is(err, objdb.ErrCompareFailed) {
 			return err
 		}
 	}
-	return err
+	return errs.New(errs.Unavailable, "too many netmasters change the same record at once, try again")
 }
 
 // rotate makes the next authority. It is on disk before the store tells of it, and signs
