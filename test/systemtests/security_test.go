@@ -179,6 +179,8 @@ func TestSecured(t *testing.T) {
 			}
 		}
 	})
+	t.Run("containers do not get as far as a handshake", func(t *testing.T) { cluster{c.Lab, t}.testFromContainer("a") })
+	t.Run("ten thousand idle connections", func(t *testing.T) { cluster{c.Lab, t}.testIdle(host2) })
 	t.Run("join tokens are good once", func(t *testing.T) { cluster{c.Lab, t}.testJoinToken(stranger) })
 	t.Run("a revoked host is cut off", func(t *testing.T) { cluster{c.Lab, t}.testRevoked(a, third) })
 }
@@ -195,6 +197,55 @@ func (c cluster) testPorts(stranger *pki.Credentials) {
 	if err != nil || status != http.StatusForbidden {
 		c.t.Errorf("port 9090 of host3: %d %q %v", status, text, err)
 	}
+}
+
+// testFromContainer holds that a container connects to no port of store, netmaster and agents, by
+// any host's address, and to other ports as ever.
+func (c cluster) testFromContainer(name string) {
+	const free = 8080
+	var addresses []string
+	for _, h := range c.Hosts() {
+		c.listens(h.Name, free)
+		addresses = append(addresses, h.ControlIP())
+	}
+	c.eventually("there is a way to other ports", func() error {
+		if open := c.connected(name, addresses, free); len(open) != len(addresses) {
+			return fmt.Errorf("of %v only to %v", addresses, open)
+		}
+		return nil
+	})
+	if open := c.connected(name, addresses, 2379, 2380, 9001, 9002, 9003, 9090, 9999); len(open) > 0 {
+		c.t.Errorf("%s connects to %s", name, strings.Join(open, ", "))
+	}
+}
+
+// testIdle holds that netmaster serves others while one host has ten thousand connections open on
+// which it says nothing, half of them in the middle of a handshake.
+func (c cluster) testIdle(creds *pki.Credentials) {
+	const many = 10000
+	h, err := c.Host("host3")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i := range many {
+		conn, err := h.Dial(c.t.Context(), "tcp", lab.ControlIP(1).String()+":9999")
+		if err != nil {
+			c.t.Fatalf("connection %d: %v", i, err)
+		}
+		c.t.Cleanup(func() { conn.Close() })
+		if i%2 == 0 {
+			_, _ = io.WriteString(conn, "\x16\x03\x01\x02\x00") // netmaster may have closed it
+		}
+	}
+	for from, want := range map[string]int{"host2": http.StatusOK, "host3": http.StatusOK} {
+		status, text, err := c.send(c.client(from, creds), http.MethodGet, "https://"+lab.ControlIP(1).String()+":9999/readyz", nil)
+		if err != nil || status != want {
+			c.t.Errorf("netmaster is asked from %s: %d %q %v", from, status, text, err)
+		}
+	}
+	c.netctl("net", "ls")
+	late := c.attach("host2", "while-idle", "net")
+	c.reaches("a", late.IPv4)
 }
 
 // testStoreRights holds that the agent of a host can read its state from the store, and can
