@@ -13,6 +13,7 @@ import (
 	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/netplugin/cluster"
 	"github.com/contiv/netplugin/netplugin/flowlog"
+	"github.com/contiv/netplugin/netplugin/flowlog/export"
 	"github.com/contiv/netplugin/netplugin/nameserver"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/open"
@@ -29,7 +30,8 @@ type daemon struct {
 	reach  reach
 	driver *ovsd.Driver
 	flows  *flowlog.Log // nil: connections are not logged
-	kube   *kubernetes  // nil outside Kubernetes
+	export export.Exporters
+	kube   *kubernetes // nil outside Kubernetes
 	agent  *agent.Agent
 	master *cluster.Master
 	creds  *pki.Credentials // of this host; nil in mode off
@@ -64,6 +66,9 @@ func (d *daemon) wire() error {
 		return err
 	}
 	d.flows = o.flows.log(o.host, d.log.WithField("part", "flows"))
+	if d.export, err = o.flows.exporters(o.host, d.log.WithField("part", "flows")); err != nil {
+		return err
+	}
 	if d.driver, err = ovsd.New(d.switchConfig(o.sources(apiServer))); err != nil {
 		return err
 	}
@@ -120,7 +125,7 @@ func (d *daemon) metrics() *prometheus.Registry {
 		registry.MustRegister(d.names.Collectors()...)
 	}
 	if d.flows != nil {
-		registry.MustRegister(d.flows)
+		registry.MustRegister(d.flows, d.export)
 	}
 	return registry
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/drivers/ovsd"
 	"github.com/contiv/netplugin/netplugin/flowlog"
+	"github.com/contiv/netplugin/netplugin/flowlog/export"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/utils/cliconf"
 )
@@ -22,6 +23,7 @@ const (
 type flowOptions struct {
 	which string
 	size  int // MiB
+	to    []string
 }
 
 func (o *flowOptions) flags() []cli.Flag {
@@ -34,6 +36,10 @@ func (o *flowOptions) flags() []cli.Flag {
 			Name: "flow-log-size", Value: flowlog.DefaultSize >> 20, Destination: &o.size, Sources: env.Var("FLOW_LOG_SIZE"),
 			Usage: "memory of the flow log in `MiB`; it keeps an hour at most",
 		},
+		&cli.StringSliceFlag{
+			Name: "flow-export", Destination: &o.to, Sources: env.Var("FLOW_EXPORT"),
+			Usage: "`collector` of the flow log: ipfix://host:port, otlp+http://host:port/v1/logs or file:/path (repeatable)",
+		},
 	}
 }
 
@@ -44,7 +50,26 @@ func (o *flowOptions) validate() error {
 	if o.size < 1 || o.size > 4096 {
 		return cliconf.Usagef("--flow-log-size %d: expected 1 to 4096 (MiB)", o.size)
 	}
+	if len(o.to) > 0 && o.which == flowLogOff {
+		return cliconf.Usagef("--flow-export needs a log: --flow-log is off")
+	}
+	if _, err := o.exporters("", nil); err != nil {
+		return cliconf.Usagef("--flow-export: %w", err)
+	}
 	return nil
+}
+
+// exporters are those of the collectors.
+func (o *flowOptions) exporters(host string, log logrus.FieldLogger) (export.Exporters, error) {
+	var all export.Exporters
+	for _, spec := range o.to {
+		e, err := export.New(spec, host, log)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
 }
 
 // mode is what the switch prepares.

@@ -62,6 +62,9 @@ func (d *daemon) runCore(ctx context.Context, g *errgroup.Group) {
 	}
 	if d.flows != nil {
 		g.Go(func() error { return ended(ctx, d.flows.Run(ctx, d.driver)) })
+		for _, e := range d.export {
+			g.Go(func() error { return ended(ctx, e.Run(ctx, d.flows)) })
+		}
 	}
 	g.Go(func() error { return d.agent.Run(ctx) })
 	g.Go(func() error { return followAddresses(ctx, d.agent, d.log) })
