@@ -14,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/netplugin/inspect"
 	"github.com/contiv/netplugin/netplugin/join"
 	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/httpguard"
 	"github.com/contiv/netplugin/utils/pki"
 	"github.com/contiv/netplugin/utils/tlsport"
 )
@@ -114,12 +115,32 @@ func (d *daemon) secured(policy pki.ClientPolicy, units ...pki.Unit) func(net.Li
 	}
 }
 
-// guarded keeps the REST API to who may use it, where clients are known by certificates.
+// guarded keeps the REST API to who may use it, where clients are known by certificates, and from
+// pages of other sites.
 func (d *daemon) guarded(h http.Handler) http.Handler {
-	if d.o.secure.Mode != tlsport.Require {
+	mode := d.o.secure.Mode
+	if !mode.TLS() {
+		return h
+	}
+	h = notFromPages(d.o.host, h)
+	if mode != tlsport.Require {
 		return h
 	}
 	return inspect.Guard(d.o.host, h)
+}
+
+// notFromPages refuses changes that a browser makes for another site's page. No page has a
+// certificate of the cluster.
+func notFromPages(host string, next http.Handler) http.Handler {
+	guard := httpguard.Guard(httpguard.Config{Hosts: []string{host}}, next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		known := r.TLS != nil && len(r.TLS.PeerCertificates) > 0
+		if known || r.Method == http.MethodGet || r.Method == http.MethodHead {
+			next.ServeHTTP(w, r)
+			return
+		}
+		guard.ServeHTTP(w, r)
+	})
 }
 
 // dial returns what connects to netmasters.

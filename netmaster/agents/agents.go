@@ -155,6 +155,9 @@ func (c *Client) roundTrip(ctx context.Context, addr, method, path string, body 
 	if err != nil {
 		return nil, nil, errs.Wrap(errs.Internal, err)
 	}
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, nil, errs.Wrap(errs.Internal, fmt.Errorf("the agent does not answer: %w", err))

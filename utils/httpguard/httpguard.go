@@ -32,7 +32,7 @@ func Guard(cfg Config, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !cfg.knows(r.Host):
-			httproutes.Refuse(w, http.StatusForbidden, fmt.Sprintf("host %.80q is not a name of this daemon: use an address, or add the name with --allowed-hosts", r.Host))
+			httproutes.Refuse(w, http.StatusForbidden, fmt.Sprintf("host %.80q is not a name of this daemon: use an address (--allowed-hosts of netmaster adds names)", r.Host))
 		case !sameSite(r):
 			httproutes.Refuse(w, http.StatusForbidden, fmt.Sprintf("origin %.80q is another site: pages of other sites may not use this API", r.Header.Get("Origin")))
 		case hasBody(r) && !isJSON(r):
