@@ -184,6 +184,18 @@ type Drainer interface {
 	Drain()
 }
 
+// Membership is implemented by a Store that consists of members, of which most must be there.
+type Membership interface {
+	// Members lists them, and which accept no connections.
+	Members(ctx context.Context) ([]Member, error)
+}
+
+// Member is a member of a store.
+type Member struct {
+	Name string
+	Err  string // why it accepts no connections; empty: it does
+}
+
 // Leadership is a lock that is held.
 type Leadership interface {
 	// Fence is a comparison that holds only during this term.

@@ -65,10 +65,11 @@ const (
 	probeFrom      = "\x02\x02\x00\x00\x00\x02"
 )
 
-// TunnelProbe is a frame of size bytes that is sent to a host through the tunnel port. The host counts it by its sender
-// (TunnelCounts), and drops it: it is of no network.
+// TunnelProbe is a frame, with size bytes behind its Ethernet header, that is sent to a host
+// through the tunnel port. The host counts it by its sender (TunnelCounts), and drops it: it
+// is of no network.
 func TunnelProbe(tunnelPort uint32, vtep netip.Addr, size int) *of.PacketOut {
-	frame := bytes.Repeat([]byte{0}, max(size, 14))
+	frame := bytes.Repeat([]byte{0}, 14+max(size, 0))
 	copy(frame, probeTo+probeFrom+probeEtherType+"contiv tunnel probe")
 	return &of.PacketOut{
 		InPort: of.PortController, Data: frame,

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"maps"
 	"net/netip"
+	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -18,8 +22,10 @@ import (
 	"github.com/contiv/netplugin/netplugin/infra"
 	"github.com/contiv/netplugin/netplugin/inspect"
 	"github.com/contiv/netplugin/state/clusterapi"
+	"github.com/contiv/netplugin/state/doctorapi"
 	"github.com/contiv/netplugin/utils/footprint"
 	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/redact"
 	"github.com/contiv/netplugin/utils/version"
 )
 
@@ -114,7 +120,10 @@ func (d *daemon) runInspect(ctx context.Context, g *errgroup.Group, checks map[s
 		Reclaim: inspect.Reclaim(d.driver), Services: d.driver.ServiceCounts, Rules: d.driver.RuleHits, Trace: d.driver.Trace,
 		Checks: checks, Notes: d.driver.Notes, Metrics: d.metrics(),
 		BGP:  func(ctx context.Context) (any, error) { return d.driver.InspectBGP(ctx) },
-		Host: d.o.host, Examine: d.driver.Examine, Probe: d.driver.Probe,
+		Host: d.o.host, Examine: d.driver.Examine, Probe: d.driver.Probe, Certificate: func() *doctorapi.Certificate { return doctorapi.CertificateOf(d.creds) },
+		Support: map[string]func(context.Context, io.Writer) error{
+			doctorapi.FileFlows: d.driver.WriteFlows, doctorapi.FileOVSDB: d.driver.WriteDatabase, doctorapi.FileFlags: writeFlags,
+		},
 	}
 	if d.names != nil {
 		sources.Names = d.names.Inspect
@@ -194,6 +203,12 @@ func shrink(ctx context.Context, ag *agent.Agent, log logrus.FieldLogger) {
 		case <-changed:
 		}
 	}
+}
+
+// writeFlags writes the command line without secrets.
+func writeFlags(_ context.Context, w io.Writer) error {
+	_, err := fmt.Fprintln(w, strings.Join(redact.Flags(os.Args), "\n"))
+	return err
 }
 
 // ended hides the error of a loop that ends because the program does.

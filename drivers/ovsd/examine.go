@@ -82,7 +82,7 @@ func (d *Driver) examinePorts() []doctorapi.Port {
 				if !ok {
 					continue
 				}
-				port := doctorapi.Port{Name: a.Port.OVSName, Endpoint: a.EndpointID, Container: a.ContainerID, MTU: linkMTUOf(a.Port.OVSName), Error: p.row.String("error")}
+				port := doctorapi.Port{Name: a.Port.OVSName, Endpoint: a.EndpointID, Container: a.ContainerID, MTU: linkMTUOf(a.Port.OVSName), Tunnelled: s.encap == ofnet.VXLAN, Error: p.row.String("error")}
 				if a.Netns != "" {
 					_, err := os.Stat(a.Netns)
 					port.Gone = os.IsNotExist(err)

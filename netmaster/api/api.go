@@ -48,7 +48,7 @@ type Config struct {
 	Hosts   Hosts            // the hosts, and the orphans of those that are down
 	Records http.Handler     // what agents have to say of their hosts; nil: nothing
 	Flows   Flows            // tells of connections; nil: nothing does
-	Agents  doctor.Agents    // the agents; nil: netctl doctor cannot be served
+	Doctor  doctor.Config    // what netctl doctor asks; without Agents, it cannot be asked
 	Timeout time.Duration    // how long a request waits for the store; 0 means 10 s
 }
 
@@ -94,7 +94,7 @@ func New(cfg Config, e *intent.Engine) *Handler {
 	h.router.Use(h.metrics.observe)
 	h.cluster(e, cfg.Members, cfg.Hosts)
 	h.trace(e)
-	if cfg.Agents != nil {
+	if cfg.Doctor.Agents != nil {
 		h.doctor(e, cfg)
 	}
 	if cfg.Flows != nil {

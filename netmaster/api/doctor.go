@@ -12,14 +12,12 @@ import (
 
 // doctor routes the question what is wrong with the cluster.
 func (h *Handler) doctor(e *intent.Engine, cfg Config) {
-	sources := doctor.Config{
-		Agents: cfg.Agents,
-		Cluster: func(ctx context.Context) (*clusterapi.Cluster, error) {
-			return describeCluster(ctx, e, cfg.Members, cfg.Hosts)
-		},
-		Applied:     cfg.Members.Applied,
-		EndpointsOf: e.EndpointsOf,
+	sources := cfg.Doctor
+	sources.Cluster = func(ctx context.Context) (*clusterapi.Cluster, error) {
+		return describeCluster(ctx, e, cfg.Members, cfg.Hosts)
 	}
+	sources.Applied, sources.EndpointsOf = cfg.Members.Applied, e.EndpointsOf
+	h.support(sources)
 	h.router.Methods(http.MethodGet).Path(doctorapi.PathMaster[:len(doctorapi.PathMaster)-1] + slash).
 		HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			report, err := doctor.Run(r.Context(), sources, r.URL.Query()[doctorapi.QueryHost])

@@ -91,6 +91,7 @@ func fixed() []rule {
 		{reads, clusterapi.PathApplied, identified, nil, nil, nil},
 		{reads, clusterapi.PathCluster, everything, nil, nil, nil},
 		{reads, doctorapi.PathMaster, everything, nil, nil, nil},
+		{reads, doctorapi.PathSupport, adminOnly, nil, nil, nil},
 		{"GET POST", clusterapi.PathGarbage, adminOnly, nil, nil, nil},
 		{reads, "/debug/ofnet", everything, nil, nil, nil},
 		{"DELETE", "/debug/epcleanup/tenant/{tenant}/{category}/{key}", adminOnly, nil, nil, nil},

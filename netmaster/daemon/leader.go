@@ -15,6 +15,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/api"
 	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/netmaster/docknet"
+	"github.com/contiv/netplugin/netmaster/doctor"
 	"github.com/contiv/netplugin/netmaster/flows"
 	"github.com/contiv/netplugin/netmaster/hostapi"
 	"github.com/contiv/netplugin/netmaster/hostgc"
@@ -45,6 +46,8 @@ type LeaderConfig struct {
 	Grace time.Duration
 	// Nodes tells of the Kubernetes cluster that hosts are in; nil: they are in none.
 	Nodes hostgc.Nodes
+	// Own tells netctl doctor of this netmaster; nil: nothing is known.
+	Own func() doctor.Own
 	// RequestTimeout is how long a request waits for the store; 0 means 10 s.
 	RequestTimeout time.Duration
 }
@@ -94,7 +97,7 @@ func NewLeader(cfg LeaderConfig) NewController {
 				cfg.Log.WithError(err).Error("cannot create the default network; containers that name no network cannot be attached")
 			}
 		}
-		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Records: records, Agents: hosts, Flows: flows.New(ctx, hosts, engine), Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
+		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Records: records, Doctor: doctor.Config{Agents: hosts, Store: store, Own: cfg.Own}, Flows: flows.New(ctx, hosts, engine), Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
 	}
 }
 

@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"errors"
+	"maps"
+	"net/netip"
 	"os"
 	"regexp"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/netmaster/agents"
+	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/state/doctorapi"
 	"github.com/contiv/netplugin/utils/errs"
@@ -25,6 +28,8 @@ func well(label string) agents.Facts {
 		Switch: doctorapi.Switch{
 			Version: "3.1.0", Datapath: "netdev",
 			Bridges: []doctorapi.Bridge{{Name: "contivVxlanBridge", Connected: true}},
+			Ports:   []doctorapi.Port{{Name: "vvport1", Endpoint: "net.default-" + label + "-a", MTU: 1450, Tunnelled: true}},
+			Tunnels: doctorapi.Tunnels{Networks: 1, MTU: 1450, VTEP: netip.MustParseAddr("192.0.2.1")},
 		},
 	}}
 }
@@ -37,10 +42,23 @@ func twoHosts() *Facts {
 	}
 	for _, label := range []string{"host1", "host2"} {
 		f.Hosts[label] = well(label)
+		f.Endpoints[label] = []string{"net.default-" + label + "-a", "infra.default-" + label}
 		f.Cluster.Hosts = append(f.Cluster.Hosts, clusterapi.Host{Host: label, State: clusterapi.Up, Revision: 7, Settings: 3})
 	}
-	f.Before = f.Hosts
+	f.Before = maps.Clone(f.Hosts)
+	f.Tunnels = map[way]Arrival{{"host1", "host2"}: Arrives, {"host2", "host1"}: Arrives}
+	f.StoreDelay, f.Members, f.Disk = time.Millisecond, []objdb.Member{{Name: "host1"}}, Disk{Used: 79, Total: 100}
 	return f
+}
+
+// twice changes what an agent has told in both readings.
+func (f *Facts) twice(label string, how func(s *doctorapi.Switch)) {
+	for _, facts := range []map[string]agents.Facts{f.Before, f.Hosts} {
+		h := facts[label]
+		h.Switch.Ports = slices.Clone(h.Switch.Ports)
+		how(&h.Switch)
+		facts[label] = h
+	}
 }
 
 // change changes what an agent has told.
@@ -98,6 +116,54 @@ func TestChecks(t *testing.T) {
 			"warning flows-foreign bridge contivVxlanBridge of host host1: 3 flows",
 			"warning switch-restarted bridge contivVxlanBridge of host host1: 4 times",
 		}},
+		"a tunnel one way":                      {func(f *Facts) { f.Tunnels[way{"host2", "host1"}] = Lost }, []string{"error tunnel-one-way tunnel from host host2 to host host1: in this direction"}},
+		"a tunnel one way, the other not tried": {func(f *Facts) { f.Tunnels = map[way]Arrival{{"host2", "host1"}: Lost} }, []string{"error tunnel-one-way tunnel from host host2 to host host1: in this direction"}},
+		"a tunnel":                              {func(f *Facts) { f.Tunnels[way{"host2", "host1"}], f.Tunnels[way{"host1", "host2"}] = Lost, Lost }, []string{"error tunnel-down tunnel from host host1 to host host2: in either direction"}},
+		"a tunnel for small packets":            {func(f *Facts) { f.Tunnels[way{"host2", "host1"}] = SmallOnly }, []string{"error tunnel-mtu tunnel from host host2 to host host1: smaller MTU"}},
+		"an MTU": {func(f *Facts) {
+			f.twice("host1", func(s *doctorapi.Switch) { s.Tunnels.MTU = 1400 })
+		}, []string{"error mtu-too-large host host1: 1 containers have an MTU of up to 1450, but only 1400"}},
+		"an MTU of a VLAN": {func(f *Facts) {
+			f.twice("host1", func(s *doctorapi.Switch) { s.Ports[0].Tunnelled, s.Ports[0].MTU = false, 9000 })
+		}, nil},
+		"a port without endpoint": {func(f *Facts) { f.Endpoints["host1"] = nil }, []string{"warning port-leaked port vvport1 of host host1: endpoint net.default-host1-a, which netmaster does not know"}},
+		"a port that comes just now": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) {
+				h.Switch.Ports = append(h.Switch.Ports, doctorapi.Port{Name: "vvport2", Endpoint: "new"})
+			})
+		}, nil},
+		"an endpoint without port":  {func(f *Facts) { f.Endpoints["host2"] = append(f.Endpoints["host2"], "e") }, []string{"warning endpoint-without-port endpoint e: no port on host host2"}},
+		"an endpoint that goes now": {func(f *Facts) { f.change("host2", func(h *agents.Facts) { h.Switch.Ports = nil }) }, nil},
+		"a container that is gone":  {func(f *Facts) { f.twice("host1", func(s *doctorapi.Switch) { s.Ports[0].Gone = true }) }, []string{"warning container-gone port vvport1 of host host1: net.default-host1-a is gone"}},
+		"an interface that is gone": {func(f *Facts) { f.twice("host1", func(s *doctorapi.Switch) { s.Ports[0].Error = "no such device" }) }, []string{"error port-broken port vvport1 of host host1: no such device"}},
+		"many connections": {func(f *Facts) {
+			f.twice("host1", func(s *doctorapi.Switch) { s.Connections = doctorapi.Connections{Tracked: 80, Limit: 100} })
+		}, []string{"warning connections-full host host1: 80 of at most 100"}},
+		"all connections": {func(f *Facts) {
+			f.twice("host1", func(s *doctorapi.Switch) { s.Connections = doctorapi.Connections{Tracked: 99, Limit: 100} })
+		}, []string{"error connections-full host host1: 99 of at most 100"}},
+		"drops at a limit": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) {
+				h.Switch.Bridges = []doctorapi.Bridge{{Name: "contivVxlanBridge", Connected: true, Drops: map[string]uint64{"dns-rate": 7, "deny": 9}}}
+			})
+		}, []string{"warning packets-limited host host1: 7 packets were dropped while it was asked, above the rate of DNS"}},
+		"a disk":          {func(f *Facts) { f.Disk = Disk{Used: 96 << 20, Total: 100 << 20} }, []string{"error disk-full store: 4 MiB left"}},
+		"a slow store":    {func(f *Facts) { f.StoreDelay = 300 * time.Millisecond }, []string{"warning store-slow store: 300ms"}},
+		"a stalled store": {func(f *Facts) { f.StoreDelay = 2 * time.Second }, []string{"error store-slow store: 2s"}},
+		"a lost member": {func(f *Facts) {
+			f.Members = []objdb.Member{{Name: "host1"}, {Name: "host2", Err: "refused"}, {Name: "host3"}}
+		}, []string{"error store-member-lost store member host2: refused; the store has 3 members and needs 2"}},
+		"a certificate": {func(f *Facts) {
+			f.Certificate = &doctorapi.Certificate{From: f.Now.Add(-80 * time.Hour), To: f.Now.Add(20 * time.Hour)}
+		}, []string{"warning certificate-ends netmaster: 2026-01-02T23:04:05Z and should"}},
+		"a certificate in its time": {func(f *Facts) {
+			f.Certificate = &doctorapi.Certificate{From: f.Now.Add(-70 * time.Hour), To: f.Now.Add(30 * time.Hour)}
+		}, nil},
+		"a certificate that has ended": {func(f *Facts) {
+			f.change("host2", func(h *agents.Facts) {
+				h.Certificate = &doctorapi.Certificate{From: f.Now.Add(-2 * time.Hour), To: f.Now.Add(-time.Hour)}
+			})
+		}, []string{"error certificate-ends host host2: has ended at 2026-01-02T02:04:05Z"}},
 		"a switch that does not tell all": {func(f *Facts) {
 			f.change("host1", func(h *agents.Facts) { h.Switch.Errors = []string{"count connections: no answer"} })
 		}, []string{"warning switch-unknown host host1: count connections: no answer"}},
@@ -191,7 +257,7 @@ func TestRun(t *testing.T) {
 			}}, nil
 		},
 		Applied:     func(context.Context, int64, int64) clusterapi.Applied { return clusterapi.Applied{} },
-		EndpointsOf: func(string) []string { return nil },
+		EndpointsOf: func(host string) []string { return []string{"net.default-" + host + "-a"} },
 	}
 	r, err := Run(t.Context(), cfg, nil)
 	if err != nil || !slices.Equal(a.asked, []string{"host1", "host2"}) || !slices.Equal(r.Asked, []string{"host1"}) ||
@@ -203,5 +269,64 @@ func TestRun(t *testing.T) {
 	}
 	if _, err := Run(t.Context(), cfg, []string{"host9"}); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a host that nobody knows: %v", err)
+	}
+}
+
+// wires carry probes between hosts; lost and narrow name the ways that do not, or no large ones.
+type wires struct {
+	lost, narrow map[way]bool
+	facts        map[string]agents.Facts
+}
+
+func (w *wires) Facts(_ context.Context, hosts []string) (map[string]agents.Facts, map[string]error) {
+	out := map[string]agents.Facts{}
+	for _, label := range hosts {
+		h := w.facts[label]
+		h.Switch.Tunnels.Peers = slices.Clone(h.Switch.Tunnels.Peers)
+		out[label] = h
+	}
+	return out, map[string]error{}
+}
+
+func (w *wires) Probe(_ context.Context, probes map[string]doctorapi.Probe) map[string]error {
+	for from, p := range probes {
+		for to, h := range w.facts {
+			along := way{from, to}
+			if !slices.Contains(p.Peers, h.Switch.Tunnels.VTEP) || w.lost[along] || w.narrow[along] && p.Size > doctorapi.MinSize {
+				continue
+			}
+			for i := range h.Switch.Tunnels.Peers {
+				if peer := &h.Switch.Tunnels.Peers[i]; peer.VTEP == w.facts[from].Switch.Tunnels.VTEP {
+					peer.Packets, peer.Bytes = peer.Packets+uint64(p.Count), peer.Bytes+uint64(p.Count*(p.Size+14))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// TestProber: it finds which ways lose all frames, and which only large ones.
+func TestProber(t *testing.T) {
+	w := &wires{lost: map[way]bool{{"h1", "h2"}: true}, narrow: map[way]bool{{"h2", "h3"}: true}, facts: map[string]agents.Facts{}}
+	vteps := map[string]netip.Addr{"h1": netip.MustParseAddr("192.0.2.1"), "h2": netip.MustParseAddr("192.0.2.2"), "h3": netip.MustParseAddr("2001:db8::3")}
+	for label, vtep := range vteps {
+		h := agents.Facts{Host: doctorapi.Host{Switch: doctorapi.Switch{Tunnels: doctorapi.Tunnels{Networks: 1, VTEP: vtep, MTU: 1450}}}}
+		for _, peer := range vteps {
+			if peer != vtep {
+				h.Switch.Tunnels.Peers = append(h.Switch.Tunnels.Peers, doctorapi.Peer{VTEP: peer, Packets: 5, Bytes: 500})
+			}
+		}
+		w.facts[label] = h
+	}
+	before, _ := w.Facts(t.Context(), []string{"h1", "h2", "h3"})
+	got, _ := newProber(w, before).run(t.Context())
+	want := map[way]Arrival{
+		{"h1", "h2"}: Lost, {"h2", "h1"}: Arrives, {"h1", "h3"}: Arrives, {"h3", "h1"}: Arrives, {"h2", "h3"}: SmallOnly, {"h3", "h2"}: Arrives,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("ways: %v, want %v", got, want)
+	}
+	if p := newProber(w, map[string]agents.Facts{"h1": before["h1"]}); p != nil {
+		t.Errorf("a host alone has tunnels to try: %+v", p.ways())
 	}
 }

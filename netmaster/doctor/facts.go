@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/netmaster/agents"
+	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/state/doctorapi"
 )
@@ -18,8 +19,17 @@ type Facts struct {
 	// probes were sent. A host that did not answer is in neither.
 	Hosts, Before map[string]agents.Facts
 	Away          map[string]error    // hosts whose agents did not answer
+	Tunnels       map[way]Arrival     // what became of frames through tunnels
 	Endpoints     map[string][]string // ids of the endpoints that should be there, by host
+
+	StoreDelay  time.Duration          // median of a read; 0: not known
+	Members     []objdb.Member         // of the store; none: it does not tell
+	Disk        Disk                   // of the store's data on this host
+	Certificate *doctorapi.Certificate // of this netmaster; nil: it has none
 }
+
+// Disk is how full a disk is, in bytes. Total 0: not known.
+type Disk struct{ Used, Total uint64 }
 
 // labels returns the hosts that have answered, sorted.
 func (f *Facts) labels() []string { return slices.Sorted(maps.Keys(f.Hosts)) }

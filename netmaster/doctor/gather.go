@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/netmaster/agents"
+	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/state/doctorapi"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // Clients wait 10 s for the whole.
@@ -34,6 +36,15 @@ type Config struct {
 	Applied func(ctx context.Context, revision, settings int64) clusterapi.Applied
 	// EndpointsOf returns the ids of the endpoints that are homed on a host.
 	EndpointsOf func(host string) []string
+	Store       objdb.Store
+	// Own tells of this netmaster; nil: nothing is known.
+	Own func() Own
+}
+
+// Own is what a netmaster knows of itself.
+type Own struct {
+	Disk        Disk
+	Certificate *doctorapi.Certificate
 }
 
 // Run examines the cluster, or only the hosts named. A host that nobody knows is NotFound.
@@ -67,9 +78,24 @@ func gather(ctx context.Context, cfg Config, only []string) (*Facts, error) {
 	}
 	labels := registered(f.Cluster.Hosts)
 	f.Before, f.Away = ask(ctx, cfg.Agents, labels)
-	f.Hosts = f.Before
+	f.Hosts = maps.Clone(f.Before)
 	for _, label := range labels {
 		f.Endpoints[label] = cfg.EndpointsOf(label)
+	}
+	if p := newProber(cfg.Agents, f.Before); p != nil {
+		var after map[string]agents.Facts
+		f.Tunnels, after = p.run(ctx)
+		maps.Copy(f.Hosts, after)
+	} else if len(leaks.find(f)) > 0 && retry.Pause(ctx, settleWithin) {
+		after, _ := ask(ctx, cfg.Agents, f.labels())
+		maps.Copy(f.Hosts, after)
+	}
+	if cfg.Store != nil {
+		f.StoreDelay, f.Members = measureStore(ctx, cfg.Store.Health), membersOf(ctx, cfg.Store)
+	}
+	if cfg.Own != nil {
+		own := cfg.Own()
+		f.Disk, f.Certificate = own.Disk, own.Certificate
 	}
 	return f, nil
 }

@@ -23,6 +23,9 @@ func (s Sources) doctor(w http.ResponseWriter, r *http.Request) {
 	if s.Examine != nil {
 		h.Switch = s.Examine(ctx)
 	}
+	if s.Certificate != nil {
+		h.Certificate = s.Certificate()
+	}
 	h.Now = time.Now()
 	reply(w, http.StatusOK, h)
 }

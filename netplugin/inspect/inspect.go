@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -44,6 +45,10 @@ type Sources struct {
 	Metrics prometheus.Gatherer
 
 	Host string // the host's label
+	// Support are the files of this host for support bundles, by name. They are without secrets.
+	Support map[string]func(ctx context.Context, w io.Writer) error
+	// Certificate is when the host's certificate counts; nil: it has none.
+	Certificate func() *doctorapi.Certificate
 	// Examine tells what is needed to find out what is wrong with the switch; nil: nothing.
 	Examine func(ctx context.Context) doctorapi.Switch
 	// Probe sends frames through tunnels and returns how many; nil: that cannot be asked for.
@@ -107,6 +112,7 @@ func Handler(s Sources) http.Handler {
 	mux.HandleFunc("GET "+flowapi.PathAgent, s.flows)
 	mux.HandleFunc("GET "+flowapi.PathAgentHits, s.hits)
 	mux.HandleFunc("GET "+doctorapi.PathAgent, s.doctor)
+	mux.HandleFunc("GET "+doctorapi.PathAgentSupport+"{name}", s.support)
 	if s.Probe != nil {
 		mux.HandleFunc("POST "+doctorapi.PathProbe, s.probe)
 	}

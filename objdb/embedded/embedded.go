@@ -158,7 +158,17 @@ type owner struct {
 	server *Server
 }
 
-var _ objdb.Drainer = (*owner)(nil)
+var (
+	_ objdb.Drainer    = (*owner)(nil)
+	_ objdb.Membership = (*owner)(nil)
+)
+
+func (o *owner) Members(ctx context.Context) ([]objdb.Member, error) {
+	if m, ok := o.Store.(objdb.Membership); ok {
+		return m.Members(ctx)
+	}
+	return nil, nil
+}
 
 func (o *owner) Drain() { o.server.Drain() }
 

@@ -3,6 +3,8 @@ package doctorapi
 import (
 	"net/netip"
 	"time"
+
+	"github.com/contiv/netplugin/utils/pki"
 )
 
 // Host is what an agent knows of its host. Fields that an agent of another version does not
@@ -15,6 +17,26 @@ type Host struct {
 	Checks map[string]string `json:"checks"`
 	Notes  map[string]string `json:"notes"`
 	Switch Switch            `json:"switch"`
+	// Certificate is the host's own; nil without TLS.
+	Certificate *Certificate `json:"certificate,omitempty"`
+}
+
+// Certificate is when a certificate counts.
+type Certificate struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// CertificateOf returns when the certificate of credentials counts; nil: there is none.
+func CertificateOf(c *pki.Credentials) *Certificate {
+	if c == nil {
+		return nil
+	}
+	leaf := c.Leaf()
+	if leaf == nil {
+		return nil
+	}
+	return &Certificate{From: leaf.NotBefore, To: leaf.NotAfter}
 }
 
 // Switch is what a host's Open vSwitch is like.
@@ -51,6 +73,7 @@ type Port struct {
 	Endpoint  string `json:"endpoint"`
 	Container string `json:"container"`
 	MTU       int    `json:"mtu"`             // bytes; 0: not known
+	Tunnelled bool   `json:"tunnelled"`       // what it sends to other hosts goes through tunnels
 	Error     string `json:"error,omitempty"` // of the switch about its interface
 	// Gone: the network namespace that it was made for does not exist any more.
 	Gone bool `json:"gone"`
@@ -81,7 +104,7 @@ type Connections struct {
 // other end counts them by their sender, and drops them.
 type Probe struct {
 	Peers []netip.Addr `json:"peers"` // tunnel addresses, at most MaxPeers
-	Size  int          `json:"size"`  // of a frame in bytes, within MinSize and the tunnels' MTU
+	Size  int          `json:"size"`  // bytes behind the Ethernet header, from MinSize to the tunnels' MTU
 	Count int          `json:"count"` // frames to each, 1 to MaxCount
 }
 
@@ -90,7 +113,6 @@ const (
 	MaxPeers = 64
 	MaxCount = 8
 	MinSize  = 60
-	MaxSize  = 9200
 )
 
 // ProbeSent is the answer to a Probe.

@@ -30,6 +30,17 @@ func (c cluster) doctor(args ...string) (r doctorapi.Report, status int, err err
 // finds waits until netctl doctor finds exactly this: CODE OBJECT, sorted by weight.
 func (c cluster) finds(status int, want ...string) doctorapi.Report {
 	c.t.Helper()
+	return c.findsBy(func(f doctorapi.Finding) string { return f.Code + " " + f.Object }, status, want)
+}
+
+// findsKinds is finds by CODE alone.
+func (c cluster) findsKinds(status int, want ...string) doctorapi.Report {
+	c.t.Helper()
+	return c.findsBy(func(f doctorapi.Finding) string { return f.Code }, status, want)
+}
+
+func (c cluster) findsBy(name func(doctorapi.Finding) string, status int, want []string) doctorapi.Report {
+	c.t.Helper()
 	var last doctorapi.Report
 	c.eventually(fmt.Sprintf("netctl doctor finds %q", want), func() error {
 		r, got, err := c.doctor()
@@ -38,7 +49,7 @@ func (c cluster) finds(status int, want ...string) doctorapi.Report {
 		}
 		found := []string{}
 		for _, f := range r.Findings {
-			if found = append(found, f.Code+" "+f.Object); f.Text == "" || f.Do == "" {
+			if found = append(found, name(f)); f.Text == "" || f.Do == "" {
 				return fmt.Errorf("it does not say what is wrong or what to do: %+v", f)
 			}
 		}
@@ -54,17 +65,20 @@ func (c cluster) finds(status int, want ...string) doctorapi.Report {
 // TestDoctor: netctl doctor finds nothing in a cluster that is well, and what is broken on
 // purpose, and says which hosts it could not ask.
 func TestDoctor(t *testing.T) {
-	c := up(t, lab.Config{Hosts: 2})
+	c := up(t, lab.Config{Hosts: 3, Masters: 3})
 	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--wait")
 	c.attach("host1", "a", "net")
 	c.attach("host2", "b", "net")
 	c.finds(0)
-	if out := c.netctl("doctor"); out != "Nothing is wrong.\nAsked: host1, host2.\n" {
+	if out := c.netctl("doctor"); out != "Nothing is wrong.\nAsked: host1, host2, host3.\n" {
 		t.Errorf("netctl doctor prints %q", out)
 	}
 
 	t.Run("flows", func(t *testing.T) { cluster{c.Lab, t}.doctorFlows() })
 	t.Run("switch", func(t *testing.T) { cluster{c.Lab, t}.doctorSwitch() })
+	t.Run("tunnels", func(t *testing.T) { cluster{c.Lab, t}.doctorTunnels() })
+	t.Run("ports", func(t *testing.T) { cluster{c.Lab, t}.doctorPorts() })
+	t.Run("store", func(t *testing.T) { cluster{c.Lab, t}.doctorStore() })
 	t.Run("agent", func(t *testing.T) { cluster{c.Lab, t}.doctorAgent() })
 }
 
@@ -90,6 +104,59 @@ func (c cluster) doctorSwitch() {
 	c.finds(0)
 }
 
+// doctorTunnels: something on the way drops what one host sends to another, then in both
+// directions, and then large packets only; and the interface with the tunnel address gets a
+// smaller MTU than containers have.
+func (c cluster) doctorTunnels() {
+	drop := func(from string) string {
+		return fmt.Sprintf("ovs-ofctl add-flow br-ext priority=100,udp,nw_src=%s,tp_dst=4789,actions=drop", from)
+	}
+	c.run("host1", drop("192.168.60.11"))
+	c.finds(2, "tunnel-one-way tunnel from host host2 to host host1")
+	c.run("host2", drop("192.168.60.10"))
+	c.finds(2, "tunnel-down tunnel from host host1 to host host2")
+	for _, host := range []string{"host1", "host2"} {
+		c.run(host, "ovs-ofctl del-flows br-ext udp")
+	}
+	c.finds(0)
+	c.run("host2", "ip link set br-ext mtu 1400")
+	c.finds(2, "mtu-too-large host host2")
+	c.run("host2", "ip link set br-ext mtu 1500")
+	c.finds(0)
+}
+
+// doctorPorts: somebody deletes the port of a container, whose runtime knows nothing of it.
+func (c cluster) doctorPorts() {
+	spare := c.attach("host3", "spare", "net")
+	c.finds(0)
+	port := strings.TrimSpace(c.run("host3", "ovs-vsctl --bare --columns=name find interface external_ids:contiv-container="+spare.ContainerID))
+	c.run("host3", "ovs-vsctl del-port "+port)
+	r := c.findsKinds(1, "endpoint-without-port")
+	if f := r.Findings[0]; !strings.Contains(f.Object, "net.default-spare") {
+		c.t.Errorf("it names %q", f.Object)
+	}
+	if err := c.Detach(c.t.Context(), "spare"); err != nil {
+		c.t.Fatal(err)
+	}
+	c.finds(0)
+}
+
+// doctorStore: a member of the store is lost, and comes back.
+func (c cluster) doctorStore() {
+	h, err := c.Host("host3")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := h.StopDaemon(c.t.Context(), "netmaster", syscall.SIGKILL); err != nil {
+		c.t.Fatal(err)
+	}
+	c.finds(2, "store-member-lost store member host3")
+	if err := h.StartDaemon(c.t.Context(), "netmaster"); err != nil {
+		c.t.Fatal(err)
+	}
+	c.finds(0)
+}
+
 // doctorAgent: an agent is stopped, and the other host is examined all the same.
 func (c cluster) doctorAgent() {
 	h, err := c.Host("host2")
@@ -100,10 +167,10 @@ func (c cluster) doctorAgent() {
 		c.t.Fatal(err)
 	}
 	r := c.finds(2, "host-away host host2")
-	if !slices.Equal(r.Asked, []string{"host1"}) || len(r.Away) != 1 || r.Away[0].Host != "host2" {
+	if !slices.Equal(r.Asked, []string{"host1", "host3"}) || len(r.Away) != 1 || r.Away[0].Host != "host2" {
 		c.t.Errorf("asked are %v, away %v", r.Asked, r.Away)
 	}
-	if out, _ := c.NetctlOutput(c.t.Context(), "doctor"); !strings.Contains(out, "error: host host2: ") || !strings.HasSuffix(out, "Asked: host1. Not checked, since they do not answer: host2.\n") {
+	if out, _ := c.NetctlOutput(c.t.Context(), "doctor"); !strings.Contains(out, "error: host host2: ") || !strings.HasSuffix(out, "Asked: host1, host3. Not checked, since they do not answer: host2.\n") {
 		c.t.Errorf("netctl doctor prints %q", out)
 	}
 	if r, status, err := c.doctor("--host", "host1"); err != nil || status != 0 || len(r.Findings) > 0 {

@@ -104,6 +104,7 @@ func tree(stdin io.Reader, stdout, stderr io.Writer) *cli.Command {
 			roleCommands(),
 			securityCommands(),
 			serviceCommands(),
+			supportCommand(),
 			tenantCommands(),
 			tokenCommands(),
 			traceCommand(),

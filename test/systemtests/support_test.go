@@ -1,0 +1,66 @@
+package systemtests
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/contiv/netplugin/test/lab"
+	"github.com/contiv/netplugin/utils/tlsport"
+)
+
+// TestSupportBundle: a bundle has what netmaster and the agents know, names the host that does
+// not answer, and none of the secrets that the cluster has.
+func TestSupportBundle(t *testing.T) {
+	const password, bgpPassword = "Pa55-of-a-user-9f3", "Pa55-of-bgp-7c1"
+	c := up(t, lab.Config{Hosts: 3, TLS: tlsport.Require})
+	c.netctl("net", "create", "net", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--wait")
+	c.attach("host2", "b", "net")
+	token := strings.TrimSpace(c.netctl("host", "token", "create"))
+	c.run("host1", fmt.Sprintf("printf '%%s\n' %s | netctl user create jane --password-stdin", password))
+	c.run("host1", fmt.Sprintf("printf '%%s\\n' %s | netctl bgp create host1 --router-ip=50.1.1.1/24 --as=65002 --neighbor-as=500 --neighbor=50.1.1.2 --password-file=-", bgpPassword))
+	h, err := c.Host("host3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.StopDaemon(t.Context(), "netplugin", syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	c.run("host1", "cd /tmp && netctl support-bundle -o bundle.tar.gz >/dev/null && tar xzf bundle.tar.gz")
+
+	all := c.run("host1", "cd /tmp/contiv-support && find . -type f | sort")
+	for _, want := range []string{
+		"manifest.json", "doctor.json", "cluster.json", "store.json", "netmaster/flags.txt",
+		"hosts/host2/driver.json", "hosts/host2/flows.txt", "hosts/host2/ovsdb.txt", "hosts/host2/flags.txt", "hosts/host2/metrics.txt",
+	} {
+		if !strings.Contains(all, "./"+want+"\n") && !strings.HasSuffix(all, "./"+want) {
+			t.Errorf("no %s in the bundle: %s", want, all)
+		}
+	}
+	for file, want := range map[string]string{
+		"manifest.json": `"host": "host3"`, "hosts/host2/flows.txt": "contivVxlanBridge", "hosts/host2/ovsdb.txt": "vvport", "hosts/host2/flags.txt": "--vtep-ip", "store.json": "net.default", "doctor.json": "host-away",
+	} {
+		if text := c.run("host1", "cat /tmp/contiv-support/"+file); !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q: %.2000s", file, want, text)
+		}
+	}
+	secrets := map[string]string{"the user's password": password, "the BGP password": bgpPassword, "the join token": token}
+	for what, script := range map[string]string{
+		"the authority's key": "find /var/lib/contiv -name '*key*.pem' | head -1 | xargs sed -n 2p", "the agent's key": "sed -n 2p /var/lib/contiv/tls-agent/*key*",
+	} {
+		secrets[what] = strings.TrimSpace(c.run("host1", script))
+	}
+	for what, secret := range secrets {
+		if len(secret) < 8 {
+			t.Errorf("%s was not found: %q", what, secret)
+			continue
+		}
+		if found, _ := c.Output(t.Context(), "host1", "grep", "-rlF", "--", secret, "/tmp/contiv-support"); found != "" {
+			t.Errorf("%s is in %s", what, found)
+		}
+	}
+	if found, _ := c.Output(t.Context(), "host1", "grep", "-rl", "PRIVATE KEY", "/tmp/contiv-support"); found != "" {
+		t.Errorf("a private key is in %s", found)
+	}
+}
