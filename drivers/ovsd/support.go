@@ -2,7 +2,6 @@ package ovsd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -36,16 +35,14 @@ func (d *Driver) WriteFlows(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// WriteDatabase writes what the driver reads of the database of Open vSwitch, as one JSON
-// object a row.
+// WriteDatabase writes what the driver reads of the database of Open vSwitch, a row a line.
 func (d *Driver) WriteDatabase(_ context.Context, w io.Writer) error {
-	out := json.NewEncoder(w)
 	var failed error
 	d.db.View(func(v ovsdb.View) {
 		for _, table := range slices.Sorted(maps.Keys(monitored())) {
 			v.Each(table, func(id ovsdb.UUID, row ovsdb.Row) {
 				if failed == nil {
-					failed = out.Encode(map[string]any{"table": table, "uuid": id, "row": row})
+					_, failed = fmt.Fprintf(w, "%s %v %v\n", table, id, row)
 				}
 			})
 		}
