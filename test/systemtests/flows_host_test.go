@@ -100,4 +100,22 @@ func TestFlowLog(t *testing.T) {
 			}
 		}
 	}
+	// A container that sends under another address is named itself.
+	c.run("app", "ip addr add 10.1.1.77/24 dev eth0; ping -c 1 -W 1 -I 10.1.1.77 "+web.IPv4+" || true")
+	r := c.logged("host1", "a forged address", flowapi.Filter{Verdict: "denied", From: "10.1.1.77"}, func(r flowapi.Record) bool { return decided(r) == "denied source anti-spoofing" })
+	if r.Src.Group != "app" {
+		t.Errorf("%+v", r)
+	}
+	// So is the service that was asked for, with the provider that it led to.
+	c.event("start", web, map[string]string{"app": "web"})
+	c.netctl("service", "create", "shop", "--network", "net", "--selector", "app=web", "--port", "8080:80:TCP")
+	shop := c.serviceWith("shop", 1)
+	c.eventually("the service is reached", func() error {
+		_, err := c.Output(t.Context(), "app", "nc", "-z", "-w", "1", shop.v4, "8080")
+		return err
+	})
+	r = c.logged("host1", "a service", flowapi.Filter{To: "shop"}, func(r flowapi.Record) bool { return decided(r) == "allowed both rule guard/1" })
+	if r.Service.Address.String() != shop.v4 || r.Service.Port != 8080 || r.Dst.Address.String() != web.IPv4 || r.Dst.Port != 80 {
+		t.Errorf("%+v", r)
+	}
 }
