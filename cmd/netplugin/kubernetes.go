@@ -182,7 +182,7 @@ func (o *options) kubernetes(driver k8spolicy.Driver, log *logrus.Logger) (*kube
 	if o.endpointPolicies() {
 		k.policies = k8spolicy.New(k8spolicy.Config{
 			Pods: client.Pods(), Namespaces: client.Namespaces(), NetworkPolicies: client.NetworkPolicies(),
-			Driver: driver, StartWithout: o.kube.unknown == unknownOpen, Log: log.WithField("part", "policies"),
+			Driver: driver, Host: o.host, StartWithout: o.kube.unknown == unknownOpen, Log: log.WithField("part", "policies"),
 		})
 	}
 	subnets, err := o.serviceSubnets()

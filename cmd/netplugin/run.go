@@ -131,6 +131,9 @@ func (d *daemon) runInspect(ctx context.Context, g *errgroup.Group, checks map[s
 	if d.flows != nil {
 		sources.Flows = d.flows
 	}
+	if d.kube != nil && d.kube.policies != nil {
+		sources.Policies = d.kube.policies
+	}
 	g.Go(func() error {
 		return inspect.Serve(ctx, d.o.restAddress, d.secured(pki.CertificateOptional), d.guarded(inspect.Handler(sources)))
 	})

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"pgregory.net/rapid"
+
+	"github.com/contiv/netplugin/state/flowapi"
 )
 
 // protocols are the numbers of those of questions.
@@ -35,6 +37,13 @@ func TestCompileAgreesWithReferenceModel(t *testing.T) {
 				want := c.allowed(pod, egress, q)
 				verdicts[want]++
 				got := set == "" || allows(r.Sets[set], peer, protocols[q.proto], uint16(q.port))
+				key := Key{pod.Namespace, pod.Name}
+				if p, known := w.Pod(key); known { // whoever explains it says the same
+					d := w.decide(p, egress, connection(egress, peer, protocols[q.proto], uint16(q.port)))
+					if explained := d == nil || d.Verdict == flowapi.Allowed; explained != want {
+						t.Fatalf("allowed %t, explained by %+v", want, d)
+					}
+				}
 				if got != want {
 					t.Fatalf("allowed %t, expected %t: pod %s/%s %v, egress %t, %+v\nset %+v", got, want, pod.Namespace, pod.Name, pod.Labels, egress, q, r.Sets[set])
 				}

@@ -32,6 +32,7 @@ type Config struct {
 	// Lists of the API server, of all namespaces.
 	Pods, Namespaces, NetworkPolicies cache.ListerWatcher
 	Driver                            Driver
+	Host                              string // its label
 	// Patience is how long a pod waits for the API server's lists; 5 s when 0.
 	Patience time.Duration
 	// StartWithout lets a pod start without any policy if the lists are not there by

@@ -12,9 +12,7 @@ import (
 // question is a request to the agent of a host.
 type question struct {
 	host, method, path string
-	// what begins the text of a 404 of an agent that knows the path, but not the object. One
-	// that does not know the path is too old, and cannot do something yet.
-	what, cannot string
+	cannot             string // what an agent that does not know the path cannot do yet
 }
 
 // ask sends in as JSON, unless it is nil, and reads the answer into out.
@@ -51,7 +49,7 @@ func (c *Client) askHeader(ctx context.Context, q question, in, out any) (http.H
 // refusal is what an answer means that is not 200.
 func (q question) refusal(status int, text []byte) error {
 	switch said := strings.Join(strings.Fields(string(text)), " "); {
-	case status == http.StatusNotFound && !strings.HasPrefix(said, q.what+":"):
+	case status == http.StatusNotFound && said == "404 page not found":
 		return errs.New(errs.Internal, "its netplugin cannot %s yet; upgrade it", q.cannot)
 	case status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusServiceUnavailable:
 		return errs.New(errs.Internal, "%.400s", said)

@@ -52,7 +52,7 @@ func (c *Client) Flows(ctx context.Context, host string, f flowapi.Filter, take 
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxEvent)) // what there is, is shown
-		return question{what: "flows", cannot: "tell of connections"}.refusal(resp.StatusCode, text)
+		return question{cannot: "tell of connections"}.refusal(resp.StatusCode, text)
 	}
 	in := bufio.NewScanner(resp.Body)
 	in.Buffer(nil, maxEvent)

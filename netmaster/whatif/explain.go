@@ -63,7 +63,7 @@ func (e *explainer) ends(what *traceapi.Trace) {
 	if ep := e.cluster.EndpointNamed(what.From.Endpoint); ep != nil {
 		_, e.tenant, _ = strings.Cut(ep.NetID, ".") // whose rules count, whatever was asked for
 	}
-	proto, _ := protoNumber(p.Proto) // has been checked
+	proto, _ := flowapi.ProtoNumber(p.Proto) // has been checked
 	e.conn = judge.Connection{Src: p.Src, Dst: p.Dst, Proto: proto, SrcPort: p.SrcPort, DstPort: p.DstPort}
 	if s := e.cluster.ServiceOf(p.Dst, e.tenant); s != nil {
 		e.out.Service = &flowapi.Service{Name: s.ServiceName, Address: p.Dst, Port: p.DstPort}

@@ -1,9 +1,6 @@
 package whatif
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/judge"
@@ -67,7 +64,7 @@ var verdicts = map[judge.Verdict]flowapi.Verdict{judge.Allowed: flowapi.Allowed,
 // recorded is the connection of a record, as rules see it; ok is false for one that rules are
 // not about.
 func (r *Rules) recorded(rec *flowapi.Record) (c judge.Connection, ok bool) {
-	proto, ok := protoNumber(rec.Proto)
+	proto, ok := flowapi.ProtoNumber(rec.Proto)
 	if !ok || !rec.Src.Address.IsValid() || !rec.Dst.Address.IsValid() {
 		return c, false
 	}
@@ -81,22 +78,4 @@ func (r *Rules) groupOf(rec *flowapi.Record, e flowapi.End) uint32 {
 		return 0
 	}
 	return r.group(e.Group, rec.Tenant)
-}
-
-// protoNumber reads the protocol of a record or a question.
-func protoNumber(name string) (uint8, bool) {
-	switch strings.ToLower(name) {
-	case "icmp":
-		return 1, true
-	case "tcp":
-		return 6, true
-	case "udp":
-		return 17, true
-	case "icmpv6":
-		return 58, true
-	case "sctp":
-		return 132, true
-	}
-	n, err := strconv.ParseUint(name, 10, 8)
-	return uint8(n), err == nil
 }

@@ -38,6 +38,8 @@ type Sources struct {
 	Rules func(ctx context.Context) (map[string]drivers.Hits, error)
 	// Flows is the log of connections; nil without one.
 	Flows Flows
+	// Policies are the NetworkPolicies of this host's pods; nil: there are none.
+	Policies Policies
 	// Checks name what must hold for the agent to serve; a nil result holds.
 	Checks map[string]func() error
 	// Notes tell what does not keep the agent from serving, but should be known.
@@ -111,6 +113,8 @@ func Handler(s Sources) http.Handler {
 	mux.HandleFunc("POST "+traceapi.PathAgent, s.trace)
 	mux.HandleFunc("GET "+flowapi.PathAgent, s.flows)
 	mux.HandleFunc("GET "+flowapi.PathAgentHits, s.hits)
+	mux.HandleFunc("POST "+flowapi.PathAgentAsk, s.explain)
+	mux.HandleFunc("POST "+flowapi.PathAgentTests, s.preview)
 	mux.HandleFunc("GET "+doctorapi.PathAgent, s.doctor)
 	mux.HandleFunc("GET "+doctorapi.PathAgentSupport+"{name}", s.support)
 	if s.Probe != nil {

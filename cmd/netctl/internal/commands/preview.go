@@ -94,10 +94,10 @@ func outcomeText(p *flowapi.Preview, since time.Duration) string {
 	connections := fmt.Sprintf("%s connections of the last %s", thousands(p.Examined), periodText(since))
 	list := func(verb string, n int, flows []flowapi.PreviewedFlow) {
 		if n == 0 {
-			fmt.Fprintf(&b, "this would have %s none of %s\n", verb, connections)
+			fmt.Fprintf(&b, "%s none of %s\n", verb, connections)
 			return
 		}
-		fmt.Fprintf(&b, "this would have %s %s of %s:\n", verb, thousands(n), connections)
+		fmt.Fprintf(&b, "%s %s of %s:\n", verb, thousands(n), connections)
 		for _, f := range flows {
 			from := f.Record.Src
 			from.Port = 0
@@ -107,9 +107,9 @@ func outcomeText(p *flowapi.Preview, since time.Duration) string {
 			fmt.Fprintf(&b, "  and %s more\n", thousands(more))
 		}
 	}
-	list("denied", p.WouldDeny, p.Denied)
+	list("this would have denied", p.WouldDeny, p.Denied)
 	if p.WouldAllow > 0 {
-		list("now allowed", p.WouldAllow, p.Allowed)
+		list("would now allow", p.WouldAllow, p.Allowed)
 	}
 	for _, m := range p.Missing {
 		fmt.Fprintf(&b, "host %s did not answer: %s\n", printable(m.Host), printable(m.Error))
