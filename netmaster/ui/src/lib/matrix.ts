@@ -9,7 +9,8 @@ export interface Between {
 }
 
 export interface Matrix {
-  groups: string[];
+  groups: string[]; // those that are shown
+  all: number; // that match
   // by "from to"
   cells: Map<string, Between[]>;
 }
@@ -18,15 +19,18 @@ export function cellName(from: string, to: string): string {
   return `${from} ${to}`; // names have no spaces
 }
 
-export function matrix(tenant: string): Matrix {
-  const groups = [...model.list("endpointGroup").values()].filter((g) => text(g, "tenantName") === tenant);
+// Of the groups whose name contains part, most are looked at: what is compared grows with their square.
+export function matrix(tenant: string, part: string, most: number): Matrix {
+  const name = (g: Content) => text(g, "groupName");
+  const matching = [...model.list("endpointGroup").values()].filter((g) => text(g, "tenantName") === tenant && name(g).toLowerCase().includes(part));
+  const groups = matching.sort((a, b) => (name(a) < name(b) ? -1 : 1)).slice(0, most);
   const byPolicy = new Map<string, [string, Content][]>();
   for (const [key, rule] of model.list("rule")) {
     if (text(rule, "tenantName") !== tenant) continue;
     const policy = text(rule, "policyName");
     byPolicy.set(policy, [...(byPolicy.get(policy) ?? []), [key, rule]]);
   }
-  const names = groups.map((g) => text(g, "groupName")).sort();
+  const names = groups.map(name);
   const networks = new Map(groups.map((g) => [text(g, "groupName"), text(g, "networkName")]));
   const cells = new Map<string, Between[]>();
   for (const g of groups) {
@@ -40,7 +44,7 @@ export function matrix(tenant: string): Matrix {
     }
   }
   for (const cell of cells.values()) cell.sort((a, b) => priority(b.rule) - priority(a.rule));
-  return { groups: names, cells };
+  return { groups: names, all: matching.length, cells };
 }
 
 // Whether a rule can be about another group. Addresses may be of any.

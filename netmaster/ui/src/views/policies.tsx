@@ -1,6 +1,7 @@
 // Policies as a matrix: from the groups at the side to the groups at the top.
 import { useMemo } from "preact/hooks";
 import { useCell } from "../lib/cell";
+import type { HitsAnswer } from "../lib/flows";
 import { hits, hitsOf } from "../lib/hits";
 import { brief, cellName, matrix, verdicts, type Between } from "../lib/matrix";
 import { model, text } from "../lib/model";
@@ -8,21 +9,21 @@ import { link, replaceQuery, route } from "../lib/route";
 import { Ago, Badge, count, Named, Page, Panel, plural } from "../parts/bits";
 import { tenantOf, TenantChoice } from "../parts/tenant";
 
-const most = 60; // groups on a side
+const most = 30; // groups on a side
 
 export function Policies() {
   const version = useCell(model.version);
   const { query } = useCell(route);
   const tenant = tenantOf(query);
-  const m = useMemo(() => matrix(tenant), [tenant, version]);
   const part = (query.get("q") ?? "").toLowerCase();
-  const groups = m.groups.filter((g) => g.toLowerCase().includes(part));
-  const shown = groups.slice(0, most);
+  const m = useMemo(() => matrix(tenant, part, most), [tenant, part, version]);
+  const shown = m.groups;
+  const answer = useCell(hits).data;
   const [from, to] = [query.get("from") ?? "", query.get("to") ?? ""];
   const chosen = m.cells.get(cellName(from, to));
   return (
     <Page
-      title="Policies" note={`Rules between ${plural(groups.length, "group")}; from the row to the column`}
+      title="Policies" note={`Rules between ${plural(m.all, "group")}; from the row to the column`}
       actions={
         <>
           <TenantChoice />
@@ -30,7 +31,7 @@ export function Policies() {
         </>
       }
     >
-      {groups.length > most && <p class="quiet">The first {most} of {count(groups.length)} groups are shown. Filter by name for others.</p>}
+      {m.all > most && <p class="quiet">The first {most} of {count(m.all)} groups are shown. Filter by name for others.</p>}
       {shown.length === 0 ? (
         <p class="empty">There are no groups.</p>
       ) : (
@@ -53,7 +54,7 @@ export function Policies() {
                 <tr key={row}>
                   <th scope="row">{row}</th>
                   {shown.map((column) => (
-                    <Cell key={column} tenant={tenant} from={row} to={column} cell={m.cells.get(cellName(row, column))} chosen={row === from && column === to} />
+                    <Cell key={column} answer={answer} tenant={tenant} from={row} to={column} cell={m.cells.get(cellName(row, column))} chosen={row === from && column === to} />
                   ))}
                 </tr>
               ))}
@@ -73,8 +74,7 @@ export function Policies() {
 const signs = { none: "·", allow: "✓", deny: "✕", both: "✓✕" };
 const meanings = { none: "no rule", allow: "allowed by rules", deny: "denied by rules", both: "some allowed, some denied" };
 
-function Cell({ tenant, from, to, cell, chosen }: { tenant: string; from: string; to: string; cell: Between[] | undefined; chosen: boolean }) {
-  const answer = useCell(hits).data;
+function Cell({ answer, tenant, from, to, cell, chosen }: { answer: HitsAnswer | undefined; tenant: string; from: string; to: string; cell: Between[] | undefined; chosen: boolean }) {
   const verdict = verdicts(cell);
   const sum = (cell ?? []).reduce((n, b) => n + (hitsOf(answer, tenant, text(b.rule, "policyName"), text(b.rule, "ruleId"))?.count ?? 0), 0);
   return (

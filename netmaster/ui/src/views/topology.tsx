@@ -10,7 +10,7 @@ import { Wires, type Wire } from "../parts/wires";
 import { useFlows } from "./flows";
 import type { Flows } from "../lib/flows";
 
-const most = 200; // groups drawn
+const most = 200; // groups, and hosts, that are drawn
 
 export interface Box {
   name: string; // "group:web", "network:net", "outside"
@@ -116,11 +116,12 @@ function Drawn({ stream, tenant, boxes, endpoints: own }: { stream: Flows; tenan
       {chosen && <Between wires={wires} chosen={chosen} tenant={tenant} />}
       <h2>Hosts</h2>
       <ul class="hosts">
-        {hosts.map(([name, n]) => (
+        {hosts.slice(0, most).map(([name, n]) => (
           <li key={name} class={n ? "" : "off"}>
             <a href={link(["hosts", name])}>{name}</a> <span class="quiet">{plural(n, "endpoint")}</span>
           </li>
         ))}
+        {hosts.length > most && <li class="quiet">and {count(hosts.length - most)} more</li>}
       </ul>
     </>
   );
@@ -133,7 +134,7 @@ function hostsOf(own: Endpoint[], chosen: string): [string, number][] {
     const host = e.homingHost ?? "";
     if (host && (!chosen || boxOf(groupOf(e), networkOf(e)) === chosen)) sizes.set(host, (sizes.get(host) ?? 0) + 1);
   }
-  return [...sizes].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])).slice(0, 1000);
+  return [...sizes].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
 }
 
 // The connections between boxes, joined.
