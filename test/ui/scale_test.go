@@ -113,7 +113,9 @@ func BenchmarkPage(b *testing.B) {
 			eval[any](p, `window.longest = 0; window.last = performance.now(); window.turns = new MessageChannel(); turns.port1.onmessage = () => {
 				const now = performance.now(); longest = Math.max(longest, now - last); last = now; setTimeout(() => turns.port2.postMessage(0)); }; turns.port2.postMessage(0)`)
 			var updates, idle []float64
-			longest := func(of *[]float64) { *of = append(*of, eval[float64](p, `(() => { const l = longest; longest = 0; return l; })()`)) }
+			longest := func(of *[]float64) {
+				*of = append(*of, eval[float64](p, `(() => { const l = longest; longest = 0; return l; })()`))
+			}
 			for i := 0; b.Loop(); i++ {
 				longest(&[]float64{})
 				time.Sleep(pause)
