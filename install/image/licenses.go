@@ -10,12 +10,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/contiv/netplugin/netmaster/ui"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
 // Where licences and notices are in the image.
 const (
-	LicenseDir = "/usr/share/doc/contiv/licenses" // PATH@VERSION/LICENSE …, of Go modules
+	LicenseDir = "/usr/share/doc/contiv/licenses" // PATH@VERSION/LICENSE …, of Go modules; npm/NAME@VERSION/LICENSE
 	NoticeFile = "/usr/share/doc/contiv/NOTICE"   // what is in the image, and where its source is
 )
 
@@ -27,7 +28,7 @@ var (
 )
 
 // licenses adds the licences and notices of all that is in the tree: of the modules of the
-// binaries and of the Debian packages of the rest.
+// binaries, of netmaster's page and of the Debian packages of the rest.
 func (t *Tree) licenses(programs []string) error {
 	modules, err := Modules(programs...)
 	if err != nil {
@@ -47,6 +48,9 @@ func (t *Tree) licenses(programs []string) error {
 			weak = append(weak, m)
 		}
 	}
+	if err := t.pageLicenses(); err != nil {
+		return err
+	}
 	for _, p := range packages {
 		if err := t.File(p.Copyright(), p.Copyright(), 0o644); err != nil {
 			return errs.New(errs.NotFound, "package %s has no licence: file %s: %w", p.Name, p.Copyright(), err)
@@ -64,6 +68,15 @@ func (t *Tree) licenses(programs []string) error {
 	}
 	t.Text(NoticeFile, notice(packages, weak), 0o644)
 	return nil
+}
+
+// pageLicenses adds the licences of what netmaster's page contains.
+func (t *Tree) pageLicenses() error {
+	packages, err := ui.Packages()
+	for _, p := range packages {
+		t.Text(LicenseDir+"/npm/"+p.Name+"@"+p.Version+"/LICENSE", p.License, 0o644)
+	}
+	return err
 }
 
 // moduleLicense adds the texts that go with a module, and reports whether one of them is the
@@ -100,7 +113,7 @@ func notice(packages []Package, weak []Module) string {
 	var b strings.Builder
 	b.WriteString(`Contiv netplugin, under the Apache License 2.0 (https://github.com/contiv/netplugin).
 
-Its programs in /contiv/bin contain Go modules. Licences and notices of each are in
+Its programs in /contiv/bin contain Go modules, netmaster also npm packages. Licences and notices of each are in
 ` + LicenseDir + `. These are, in whole or in part, under the Mozilla Public License 2.0, and
 are not changed; their source is at the addresses given here:
 

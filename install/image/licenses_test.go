@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/contiv/netplugin/install/image"
+	"github.com/contiv/netplugin/netmaster/ui"
 	"github.com/contiv/netplugin/test/lab/labtest"
 )
 
@@ -75,6 +76,15 @@ func TestLicenses(t *testing.T) {
 	}
 	if modules < 50 || mozilla == 0 {
 		t.Errorf("looked at %d modules, %d of the Mozilla Public License", modules, mozilla)
+	}
+	page, err := ui.Packages()
+	if err != nil || len(page) == 0 {
+		t.Fatalf("the page contains %v, %v", page, err)
+	}
+	for _, p := range page {
+		if licence := textBelow(files, image.LicenseDir+"/npm/"+p.Name+"@"+p.Version+"/"); len(licence) < 300 {
+			t.Errorf("npm package %s %s has no licence, only %q", p.Name, p.Version, licence)
+		}
 	}
 	programs := 0
 	for path, content := range files {

@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"objdb":       {"utils"},
 	"libopenflow": {},
 	"utils":       {},
-	"install":     {"utils"},
+	"install":     {"netmaster", "utils"}, // of netmaster, what its page contains
 }
 
 // everywhere are the folders that may import anything, and end and sleep as they

@@ -11,6 +11,7 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 
 	"github.com/contiv/netplugin/install/image"
+	"github.com/contiv/netplugin/netmaster/ui"
 )
 
 func application() cyclonedx.Component {
@@ -36,6 +37,15 @@ func binary(path string) (cyclonedx.Component, error) {
 	for _, m := range modules {
 		parts = append(parts, goModule(name, m))
 	}
+	if name == "netmaster" {
+		packages, err := ui.Packages()
+		if err != nil {
+			return cyclonedx.Component{}, err
+		}
+		for _, p := range packages {
+			parts = append(parts, npmPackage(name, p))
+		}
+	}
 	return cyclonedx.Component{
 		BOMRef: name, Type: cyclonedx.ComponentTypeApplication, Name: name, Version: image.Version,
 		Hashes:     &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: fmt.Sprintf("%x", sha256.Sum256(content))}},
@@ -50,6 +60,12 @@ func goModule(program string, m image.Module) cyclonedx.Component {
 		BOMRef: program + " " + purl, Type: cyclonedx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: purl,
 		ExternalReferences: &[]cyclonedx.ExternalReference{{Type: cyclonedx.ERTypeDistribution, URL: m.SourceURL()}},
 	}
+}
+
+// npmPackage is a package in netmaster's page.
+func npmPackage(program string, p ui.Package) cyclonedx.Component {
+	purl := "pkg:npm/" + strings.ReplaceAll(p.Name, "@", "%40") + "@" + url.PathEscape(p.Version)
+	return cyclonedx.Component{BOMRef: program + " " + purl, Type: cyclonedx.ComponentTypeLibrary, Name: p.Name, Version: p.Version, PackageURL: purl}
 }
 
 // debian is a package whose files are in the image.

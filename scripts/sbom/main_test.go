@@ -10,6 +10,7 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 
 	"github.com/contiv/netplugin/install/image"
+	"github.com/contiv/netplugin/netmaster/ui"
 	"github.com/contiv/netplugin/test/lab/labtest"
 )
 
@@ -71,6 +72,15 @@ func TestBillsOfMaterials(t *testing.T) {
 			if inBinaries[purl].Version != dep.Version || inImage[purl].Version != dep.Version {
 				t.Errorf("%s of %s is missing", purl, name)
 			}
+		}
+	}
+	page, err := ui.Packages()
+	if err != nil || len(page) == 0 {
+		t.Fatalf("the page contains %v, %v", page, err)
+	}
+	for _, p := range page {
+		if purl := "pkg:npm/" + p.Name + "@" + p.Version; inBinaries[purl].Version != p.Version || inImage[purl].Version != p.Version {
+			t.Errorf("%s of netmaster's page is missing", purl)
 		}
 	}
 	debian := map[string]bool{}
