@@ -325,6 +325,7 @@ func (d *Driver) inside(t *tracing, tr ovstrace.Trace, steps []traceapi.Step) tr
 	switch {
 	case tr.ToAgent && slices.ContainsFunc(steps, func(s traceapi.Step) bool { return strings.HasPrefix(s.Table, "reject") }):
 		end.Kind, end.Words = traceapi.Answered, "refused: "+end.Words
+	case tr.ToAgent && steps[len(steps)-1].Table == "denied": // which logs it
 	case tr.ToAgent:
 		end.Kind, end.Words = traceapi.ToAgent, "given to the agent of the host, which answers it"
 	case len(tr.Notes) > 0:

@@ -38,11 +38,11 @@ var traceWords = map[string]map[string]string{
 	"external":        {"route": "route %s leads there", "fixed": "its destination is not routed", "miss": "no route leads to its destination"},
 	"track":           {"vrf": "tenant %s has rules"},
 	"state":           {"vrf": "it belongs to a connection that the rules admit", "fixed": "it answers a packet that the rules admitted"},
-	"endpoint-policy": {"guard": "endpoint %s is subject to network policies: the connection is tracked"},
+	"endpoint-policy": {"endpoint-policy": "endpoint %s is subject to network policies: the connection is tracked"},
 	"policy-out":      {"own-node": "pods may talk to their own host"},
 	"policy-in":       {"own-node": "a host may talk to its pods"},
-	"allow-out":       {"allow": "the sender's network policies allow it (%s)", "fixed": "the sender's network policies do not allow it"},
-	"allow-in":        {"allow": "the receiver's network policies allow it (%s)", "fixed": "the receiver's network policies do not allow it"},
+	"allow-out":       {"rule-set": "the sender's network policies allow it (%s)", "fixed": "the sender's network policies do not allow it"},
+	"allow-in":        {"rule-set": "the receiver's network policies allow it (%s)", "fixed": "the receiver's network policies do not allow it"},
 	"policy":          {"fixed": "no rule is about it: allowed"},
 	"deny":            {"miss": "denied"},
 	"mac":             {"ep": "its destination MAC address is that of endpoint %s", "flood": "its destination MAC address is no endpoint's: to everybody in network %s", "miss": "its destination MAC address is no endpoint's"},
@@ -78,7 +78,7 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 		out.Object = "rule " + ruleName(r)
 		out.Words = "rule " + ruleName(r) + verdicts[verdictOf(r)]
 		return out
-	case out.Feature == "miss":
+	case out.Feature == "miss", kind == "fixed" && s.Priority == 0 && traceWords[out.Table]["miss"] != "" && isDenied(s):
 		kind = "miss"
 	case kind == "fixed" && s.Priority == 0 && out.Table != "uplink" && !strings.HasPrefix(out.Table, "allow-"):
 		return out // the feature does not apply
@@ -90,7 +90,7 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 	switch {
 	case out.Words == "" && hasAction(s, "dec_ttl"):
 		out.Words = "to another network: one hop less to live"
-	case kind == "fixed" && (out.Table == "source" || out.Table == "frame") && hasAction(s, "goto_table"),
+	case kind == "fixed" && (out.Table == "source" || out.Table == "frame") && hasAction(s, "goto_table") && !isDenied(s),
 		kind == "vrf" && out.Table == "state" && !hasAction(s, "goto_table"):
 		out.Words = ""
 	}
@@ -100,8 +100,11 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 // objectKinds are the names of owners' kinds.
 var objectKinds = map[string]string{
 	"ep": "endpoint ", "net": "network ", "flood": "network ", "uplink": "uplink ", "vrf": "tenant ", "svc": "service ", "route": "route ",
-	"guard": "endpoint ", "allow": "policies ",
+	"endpoint-policy": "endpoint ", "rule-set": "policies ",
 }
+
+// isDenied reports whether a fixed flow marks packets as denied, for the log.
+func isDenied(s ovstrace.Step) bool { return hasAction(s, "write_metadata") }
 
 func hasAction(s ovstrace.Step, name string) bool {
 	for _, a := range s.Actions {
@@ -116,8 +119,8 @@ func hasAction(s ovstrace.Step, name string) bool {
 func dropWords(steps []traceapi.Step) string {
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := steps[i]
-		if s.Table == "deny" || strings.HasPrefix(s.Table, "reject") {
-			continue // a rule or a service has sent it there
+		if s.Table == "deny" || s.Table == "denied" || strings.HasPrefix(s.Table, "reject") {
+			continue // it has been sent there
 		}
 		if s.Words != "" {
 			return s.Words

@@ -26,17 +26,26 @@ import (
 	"github.com/contiv/netplugin/utils/netx/netxtest"
 )
 
-// Real packets between two containers of this host, in both modes of the VXLAN bridge.
+// Real packets between two containers of this host, in both modes of the VXLAN bridge, with a
+// log of connections and without: it changes nothing for them.
 func TestInsideTraffic(t *testing.T) {
 	dir, ok := inside()
 	if !ok {
 		return
 	}
-	for _, mode := range []string{"routing", "bridge"} {
-		t.Run(mode, func(t *testing.T) {
-			d, _ := runDriver(t, testConfig(dir)) // ends after the containers
+	for _, c := range []struct {
+		name, mode string
+		log        ofnet.FlowLog
+	}{
+		{"routing", "routing", ofnet.LogOff}, {"bridge", "bridge", ofnet.LogOff},
+		{"routing with log", "routing", ofnet.LogAll}, {"bridge with log", "bridge", ofnet.LogPoliced},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := testConfig(dir)
+			cfg.FlowLog = c.log
+			d, _ := runDriver(t, cfg) // ends after the containers
 			global := contract.Global
-			global.FwdMode = mode
+			global.FwdMode = c.mode
 			d.Apply(global)
 			d.Apply(contract.Network)
 			d.Synced(drivers.SourceStore)
