@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/httproutes"
 )
 
 // Error is a refusal with the HTTP status that the login API has for it.
@@ -39,17 +39,7 @@ func StatusOf(err error) int {
 	if errors.As(err, &e) {
 		return e.Code
 	}
-	switch errs.KindOf(err) {
-	case errs.Invalid:
-		return http.StatusBadRequest
-	case errs.NotFound:
-		return http.StatusNotFound
-	case errs.Exists, errs.Conflict, errs.InUse:
-		return http.StatusConflict
-	case errs.Unavailable, errs.Timeout:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
+	return httproutes.StatusOf(err)
 }
 
 // withStatus gives an error the method that listeners ask for its status.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"github.com/contiv/netplugin/state/securityapi"
-	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/httproutes"
 )
 
 // Statuses of refusals.
@@ -36,17 +36,7 @@ func statusOf(err error) int {
 	if errors.As(err, &r) {
 		return r.status
 	}
-	switch errs.KindOf(err) {
-	case errs.Invalid:
-		return http.StatusBadRequest
-	case errs.NotFound:
-		return http.StatusNotFound
-	case errs.Conflict, errs.Exists, errs.InUse, errs.Exhausted:
-		return http.StatusConflict
-	case errs.Unavailable, errs.Timeout:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusInternalServerError
+	return httproutes.StatusOf(err)
 }
 
 func (c *CA) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
