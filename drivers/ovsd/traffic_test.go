@@ -37,8 +37,10 @@ func TestInsideTraffic(t *testing.T) {
 		name, mode string
 		log        ofnet.FlowLog
 	}{
-		{"routing", "routing", ofnet.LogOff}, {"bridge", "bridge", ofnet.LogOff},
-		{"routing with log", "routing", ofnet.LogAll}, {"bridge with log", "bridge", ofnet.LogPoliced},
+		{"routing", "routing", ofnet.LogOff},
+		{"bridge", "bridge", ofnet.LogOff},
+		{"routing with log", "routing", ofnet.LogAll},
+		{"bridge with log", "bridge", ofnet.LogPoliced},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := testConfig(dir)

@@ -47,7 +47,8 @@ func TestPreview(t *testing.T) {
 	recorded := func(_ context.Context, _ flowapi.Filter, take func(*flowapi.Event) error) error {
 		for _, e := range []*flowapi.Event{
 			previewed("1", flowapi.Allowed, 5432, "h1"), previewed("2", flowapi.Allowed, 22, "h1"), previewed("3", flowapi.Allowed, 22, "h2"),
-			previewed("4", flowapi.Denied, 23, "h1"), {Gap: &flowapi.Gap{Host: "h1"}},
+			previewed("4", flowapi.Denied, 23, "h1"),
+			{Gap: &flowapi.Gap{Host: "h1"}},
 		} {
 			if err := take(e); err != nil {
 				return err

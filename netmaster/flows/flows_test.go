@@ -22,7 +22,6 @@ type world struct {
 	past    map[string][]flowapi.Event
 	live    map[string]chan flowapi.Event
 	refuses map[string]error
-	asked   map[string]flowapi.Filter
 }
 
 func (w *world) Hosts(context.Context) ([]string, error) { return slices.Clone(w.hosts), nil }
