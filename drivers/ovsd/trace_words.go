@@ -90,7 +90,7 @@ func (d *Driver) step(t *tracing, s ovstrace.Step, owner string) traceapi.Step {
 	switch {
 	case out.Words == "" && hasAction(s, "dec_ttl"):
 		out.Words = "to another network: one hop less to live"
-	case kind == "fixed" && (out.Table == "source" || out.Table == "frame") && hasAction(s, "goto_table") && !isDenied(s),
+	case kind == "fixed" && (out.Table == "classify" || out.Table == "source" || out.Table == "frame") && hasAction(s, "goto_table") && !isDenied(s),
 		kind == "vrf" && out.Table == "state" && !hasAction(s, "goto_table"):
 		out.Words = ""
 	}

@@ -60,6 +60,9 @@ func TestTrace(t *testing.T) {
 				if !tr.Arrives || hostsOf(tr.Request) != hosts || hostsOf(tr.Reply) != back {
 					t.Errorf("%v: arrives %t by %q and back by %q: %s", args, tr.Arrives, hostsOf(tr.Request), hostsOf(tr.Reply), tr.Verdict)
 				}
+				if text := fmt.Sprint(tr.Request, tr.Reply); strings.Contains(text, "not let in") {
+					t.Errorf("%v: a packet that arrives was not let in on its way: %s", args, text)
+				}
 				if len(tr.Request) == 2 && tr.Request[0].Ends[0].Kind != mode.between {
 					t.Errorf("%v: between the hosts: %+v", args, tr.Request[0].Ends)
 				}
