@@ -2,17 +2,9 @@ package systemtests
 
 import (
 	"bytes"
-	"context"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/contiv/netplugin/test/lab"
-	"github.com/contiv/netplugin/test/lab/labtest"
-	"github.com/contiv/netplugin/test/systemtests/orphans"
 )
 
 // TestQuickstart types what docs/quickstart.md says.
@@ -24,29 +16,10 @@ func TestDockerQuickstart(t *testing.T) { typePage(t, "docs/docker.md") }
 // typePage types the commands of a page, line by line. Every one must succeed.
 func typePage(t *testing.T, name string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "lab")
-	labtest.Tie(t, filepath.Join(labtest.Bin(t), "contiv-lab"), dir)
-	marks, err := orphans.Before(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := lab.Down(context.Background(), dir); err != nil {
-			t.Error(err)
-		}
-		marks.Check(t)
-	})
-	binary := filepath.Join(labtest.Bin(t), "contiv-lab")
+	page, p := readDocument(t, name), newTypist(t)
 	typed := 0
 	for _, line := range commands(page) {
-		script := `lab() { "$LAB" --dir "$DIR" "$@"; }; netctl() { lab netctl "$@"; }; ` + line
-		cmd := exec.Command("bash", "-ec", script)
-		cmd.Env = append(os.Environ(), "LAB="+binary, "DIR="+dir)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := p.run(line); err != nil {
 			t.Fatalf("%s: %v\n%s", line, err, out)
 		}
 		typed++
