@@ -3,6 +3,7 @@ package contivmodel
 // Policy is a set of rules that groups can be put under.
 type Policy struct {
 	Key        string         `json:"key"`
+	Mode       string         `json:"mode,omitempty"` // enforce (also if empty) | audit
 	PolicyName string         `json:"policyName,omitempty"`
 	TenantName string         `json:"tenantName,omitempty"`
 	LinkSets   PolicyLinkSets `json:"link-sets"`
@@ -49,6 +50,10 @@ func PolicyKind() Kind[Policy, PolicyOper] {
 		key:    func(p *Policy) *string { return &p.Key },
 		unlink: func(p *Policy) { p.LinkSets, p.Links = PolicyLinkSets{}, PolicyLinks{} },
 		members: []member[Policy]{
+			{
+				Field: Field{Name: "mode", Text: "audit: its rules decide nothing, and log what they would have decided; empty: enforce", Values: modes},
+				text:  func(p *Policy) *string { return &p.Mode },
+			},
 			name(member[Policy]{
 				Field: Field{Name: "policyName", Text: "the policy's name"},
 				text:  func(p *Policy) *string { return &p.PolicyName },

@@ -16,6 +16,7 @@ type Rule struct {
 	FromEndpointGroup string       `json:"fromEndpointGroup,omitempty"`
 	FromIPAddress     string       `json:"fromIpAddress,omitempty"` // ADDRESS or ADDRESS/LENGTH
 	FromNetwork       string       `json:"fromNetwork,omitempty"`
+	Mode              string       `json:"mode,omitempty"` // enforce | audit; empty: the policy's
 	PolicyName        string       `json:"policyName,omitempty"`
 	Port              int          `json:"port,omitempty"`     // destination port; 0 = any
 	Priority          int          `json:"priority,omitempty"` // 1–100, higher wins
@@ -47,6 +48,14 @@ const (
 	ActionDeny   = "deny"
 	ActionReject = "reject"
 )
+
+// Values of the mode of rules and policies.
+const (
+	ModeEnforce = "enforce"
+	ModeAudit   = "audit" // decides nothing; the flow log says what it would have decided
+)
+
+var modes = []string{ModeEnforce, ModeAudit}
 
 // RuleType names the kind in links, store keys and errors.
 const RuleType = "rule"
@@ -91,6 +100,10 @@ func ruleFields() []member[Rule] {
 			Field: Field{Name: "fromNetwork", Text: "name of the sending network", Refers: NetworkType},
 			text:  func(r *Rule) *string { return &r.FromNetwork },
 		}, 64),
+		{
+			Field: Field{Name: "mode", Text: "audit: decide nothing, log what would have been decided; empty: as the policy", Values: modes},
+			text:  func(r *Rule) *string { return &r.Mode },
+		},
 		name(member[Rule]{
 			Field: Field{Name: "policyName", Text: "the policy of the rule", Refers: PolicyType},
 			text:  func(r *Rule) *string { return &r.PolicyName },

@@ -51,4 +51,7 @@ func (e Endpoint) VLAN() uint16 {
 type Rule struct {
 	Tenant string
 	ofnet.Rule
+	// Audit: it decides nothing. Connections of its tenant are tracked if there is a log, which
+	// says what it would have decided.
+	Audit bool
 }

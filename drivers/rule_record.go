@@ -25,6 +25,8 @@ func RuleOf(rec state.PolicyRule) (Rule, error) {
 		return bad("priority", rec.Priority, "1 to 100")
 	case rec.Action != "allow" && rec.Action != "deny" && rec.Action != "reject":
 		return bad("action", strconv.Quote(rec.Action), "allow, deny or reject")
+	case rec.Mode != "" && rec.Mode != "audit":
+		return bad("mode", strconv.Quote(rec.Mode), "audit or none")
 	case !within(rec.SrcEndpointGroup, 0, math.MaxInt32) || !within(rec.DstEndpointGroup, 0, math.MaxInt32):
 		return bad("groups", []int{rec.SrcEndpointGroup, rec.DstEndpointGroup}, "numbers from 0")
 	case !within(rec.IPProtocol, 0, math.MaxUint8):
@@ -34,7 +36,7 @@ func RuleOf(rec state.PolicyRule) (Rule, error) {
 	case !ofnet.KnownFlags(rec.TCPFlags):
 		return bad("TCP flags", strconv.Quote(rec.TCPFlags), "syn, syn,ack, ack, syn,!ack, !syn,ack or none")
 	}
-	r := Rule{Tenant: tenant, Rule: ofnet.Rule{
+	r := Rule{Tenant: tenant, Audit: rec.Mode == "audit", Rule: ofnet.Rule{
 		ID: rec.RuleID, Priority: uint8(rec.Priority), Deny: rec.Action != "allow", Reject: rec.Action == "reject",
 		SrcGroup: uint32(rec.SrcEndpointGroup), DstGroup: uint32(rec.DstEndpointGroup),
 		Proto: uint8(rec.IPProtocol), SrcPort: uint16(rec.SrcPort), DstPort: uint16(rec.DstPort), Flags: rec.TCPFlags,

@@ -18,6 +18,7 @@ type PolicyRule struct {
 	DstPort          int    `json:"DstPort"`          // 0 = any
 	TCPFlags         string `json:"TcpFlags"`         // empty or "syn,!ack"
 	Action           string `json:"Action"`           // allow | deny | reject
+	Mode             string `json:"Mode,omitempty"`   // audit: it decides nothing; empty: it is enforced
 }
 
 // Names returns the names of the policy and of the rule that a record has been made of; empty

@@ -83,10 +83,21 @@ func (v fabricView) Contracts(key string) (*contivmodel.ExtContractsGroup, bool)
 
 // RulesOf implements aci.View.
 func (v fabricView) RulesOf(policy string) iter.Seq2[string, *contivmodel.Rule] {
-	return v.x.rules.where(v.x.rules.ofPolicy, policy)
+	return v.enforced(v.x.rules.where(v.x.rules.ofPolicy, policy))
 }
 
 // RulesNaming implements aci.View.
 func (v fabricView) RulesNaming(group string) iter.Seq2[string, *contivmodel.Rule] {
-	return v.x.rules.where(v.x.rules.onGroup, group)
+	return v.enforced(v.x.rules.where(v.x.rules.onGroup, group))
+}
+
+// enforced leaves out rules in audit mode: the fabric does not log.
+func (v fabricView) enforced(rules iter.Seq2[string, *contivmodel.Rule]) iter.Seq2[string, *contivmodel.Rule] {
+	return func(yield func(string, *contivmodel.Rule) bool) {
+		for key, r := range rules {
+			if !v.x.audits(r) && !yield(key, r) {
+				return
+			}
+		}
+	}
 }

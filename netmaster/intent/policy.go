@@ -23,8 +23,7 @@ func registerPolicies(m *model) policyTables {
 			x.policies.put(x, p.Key, p)
 			return nil
 		},
-		// A policy has nothing that could change: creating it again is not an error.
-		update: func(*tx, *contivmodel.Policy, *contivmodel.Policy) error { return nil },
+		update: updatePolicy,
 		remove: removePolicy,
 		view:   m.viewPolicy,
 		ask: func(ctx context.Context, e *Engine, p *contivmodel.Policy) (contivmodel.PolicyOper, error) {
@@ -33,6 +32,26 @@ func registerPolicies(m *model) policyTables {
 	})}
 	t.ofTenant = t.indexed(func(_ string, p *contivmodel.Policy) string { return p.TenantName })
 	return t
+}
+
+// updatePolicy changes a policy's mode, which is in the records of its rules. Creating a policy
+// again is not an error.
+func updatePolicy(x *tx, old, p *contivmodel.Policy) error {
+	if old.Mode == p.Mode {
+		return nil
+	}
+	x.policies.put(x, p.Key, p)
+	for _, g := range x.groups.where(x.groups.ofPolicy, p.Key) {
+		for _, r := range x.rules.where(x.rules.ofPolicy, p.Key) {
+			if err := expandRule(x, r, g); err != nil {
+				return err
+			}
+		}
+		if err := checkFabric(x, appsWith(x, g.Key)...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (m *model) viewPolicy(p *contivmodel.Policy) *contivmodel.Policy {

@@ -139,7 +139,7 @@ func expand(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state
 // ruleRecords computes the records of a rule for a group. What the rule refers to must
 // exist: a record must never match more than its rule.
 func (x *tx) ruleRecords(r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) ([]state.PolicyRule, error) {
-	s := policy.Subject{Rule: r, Group: g.Key, Number: rec.EndpointGroupID}
+	s := policy.Subject{Rule: r, Group: g.Key, Number: rec.EndpointGroupID, Audit: x.audits(r)}
 	for _, key := range contivmodel.Keys(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup) {
 		peer, ok := x.groups.get(key)
 		if !ok {
@@ -169,6 +169,15 @@ func (x *tx) ruleRecords(r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec 
 		}
 	}
 	return policy.Expand(s), nil
+}
+
+// audits reports whether a rule decides nothing: its own mode counts before its policy's.
+func (x *tx) audits(r *contivmodel.Rule) bool {
+	mode := r.Mode
+	if p, ok := x.policies.get(modelKey(r.TenantName, r.PolicyName)); ok && mode == "" {
+		mode = p.Mode
+	}
+	return mode == contivmodel.ModeAudit
 }
 
 // withdrawRule plans the removal of a rule's records for a group.

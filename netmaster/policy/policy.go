@@ -39,6 +39,8 @@ type Subject struct {
 	// Network and Network6 are the subnets of the network that the rule names, as CIDR;
 	// empty if it names none, or one without IPv6.
 	Network, Network6 string
+	// Audit: the rule decides nothing.
+	Audit bool
 }
 
 // Names returns the last parts that ids of records of a rule may have.
@@ -75,7 +77,11 @@ func expand(s Subject, network, ending string) []state.PolicyRule {
 		flags = connectionStart
 	}
 	record := func(name string) state.PolicyRule {
-		return state.PolicyRule{RuleID: RuleID(s.Group, r, name+ending), Priority: r.Priority, IPProtocol: proto, Action: r.Action}
+		rec := state.PolicyRule{RuleID: RuleID(s.Group, r, name+ending), Priority: r.Priority, IPProtocol: proto, Action: r.Action}
+		if s.Audit {
+			rec.Mode = contivmodel.ModeAudit
+		}
+		return rec
 	}
 	local, remote := address(r.ToIPAddress), network
 	names := []string{"inRx", "inTx"}

@@ -21,12 +21,12 @@ type ruleList struct {
 }
 
 // NewRules makes Rules of records, and of the numbers of groups by id. Records that agents
-// would not take are left out, as agents do.
+// would not take are left out, as agents do, and so are rules in audit mode.
 func NewRules(records []state.PolicyRule, groups map[string]int) *Rules {
 	r := &Rules{byTenant: map[string]*ruleList{}, groups: groups}
 	for _, rec := range records {
 		rule, err := drivers.RuleOf(rec)
-		if err != nil {
+		if err != nil || rule.Audit {
 			continue
 		}
 		list := r.byTenant[rule.Tenant]

@@ -132,13 +132,14 @@ func (l *Log) begin(t *tracked, now time.Time) {
 	if c.Service.IsValid() {
 		s.service = l.names.service(c.Tenant, c.Proto, unmapped(c.Service))
 	}
+	s.wouldBe = l.audit(s, c.Proto, src, dst, from, to, 1, now)
 	t.ended = false
 	t.number = l.put(entry{
 		start: now.UnixNano(), src: src, dst: dst, asked: unmapped(c.Service), srcEnd: shareEnd(from), dstEnd: shareEnd(to),
 		names: unique.Make(s), packets: t.packets, bytes: t.bytes, count: 1,
 	})
 	for _, d := range s.decisions {
-		l.hits.count(s.tenant, d, 1, now)
+		l.hits.count(s.tenant, d, false, 1, now)
 	}
 }
 

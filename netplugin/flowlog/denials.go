@@ -47,7 +47,7 @@ func (l *Log) deny(d drivers.Denied) {
 	if j := l.joining[key]; j != nil && now.Before(j.until) {
 		if e := l.ring.at(j.record); e != nil {
 			e.end, e.count, j.more = now.UnixNano(), e.count+1, true
-			l.hits.count(e.names.Value().tenant, last(e.names.Value().decisions), 1, now)
+			l.hits.count(e.names.Value().tenant, last(e.names.Value().decisions), false, 1, now)
 			return
 		}
 	}
@@ -62,7 +62,7 @@ func (l *Log) deny(d drivers.Denied) {
 	e.start, e.end, e.count = now.UnixNano(), now.UnixNano(), 1
 	l.joining[key] = &joined{record: l.put(e), until: now.Add(joinFor)}
 	s := e.names.Value()
-	l.hits.count(s.tenant, last(s.decisions), 1, now)
+	l.hits.count(s.tenant, last(s.decisions), false, 1, now)
 }
 
 // endJoined tells of records into which packets were joined. The caller holds mu.
@@ -97,6 +97,9 @@ func (l *Log) deniedEntry(d drivers.Denied, src, dst netip.AddrPort) entry {
 	decision := l.denier(d, from, to)
 	decision.Host, decision.Verdict = l.cfg.Host, s.verdict
 	s.decisions[0] = decision
+	if d.By == ofnet.DeniedByRule { // what denied otherwise stands before the rules
+		s.wouldBe = l.audit(s, d.Proto, src, dst, from, to, 1, l.cfg.Now())
+	}
 	e := entry{src: src, dst: dst, srcEnd: shareEnd(from), dstEnd: shareEnd(to)}
 	if d.Asked.IsValid() {
 		e.asked = d.Asked

@@ -18,6 +18,7 @@ type hits map[hitKey]*hit
 type hitKey struct {
 	tenant, by, policy, rule string
 	verdict                  flowapi.Verdict
+	audit                    bool // it would have decided
 }
 
 type hit struct {
@@ -27,11 +28,11 @@ type hit struct {
 	minutes     [minutes]uint32
 }
 
-func (h hits) count(tenant string, d flowapi.Decision, n uint32, now time.Time) {
+func (h hits) count(tenant string, d flowapi.Decision, audit bool, n uint32, now time.Time) {
 	if d.By == "" {
 		return
 	}
-	key := hitKey{tenant, d.By, d.Policy, d.Rule, d.Verdict}
+	key := hitKey{tenant, d.By, d.Policy, d.Rule, d.Verdict, audit}
 	one := h[key]
 	if one == nil {
 		if len(h) >= mostHits {
@@ -75,7 +76,7 @@ func (l *Log) Hits() (since time.Time, all []flowapi.Hits) {
 	for key, one := range l.hits {
 		one.turn(now)
 		out := flowapi.Hits{
-			Tenant: key.tenant, By: key.by, Policy: key.policy, Rule: key.rule, Verdict: key.verdict,
+			Tenant: key.tenant, By: key.by, Policy: key.policy, Rule: key.rule, Verdict: key.verdict, Audit: key.audit,
 			Count: one.count, First: one.first.UTC(), Last: one.last.UTC(), Minutes: make([]uint32, 0, minutes),
 		}
 		for i := one.minute + 1; i <= one.minute+minutes; i++ {

@@ -25,8 +25,8 @@ type names struct {
 
 	rules    map[uint32]decider // by number; also of some that are gone
 	gone     []uint32           // of these, the oldest first
-	byTenant map[string]int     // rules there are
-	declared map[string]uint32  // number by rule id
+	book     ruleBook
+	declared map[string]uint32 // number by rule id
 	policies map[string]drivers.EndpointPolicy
 	sets     map[string]drivers.PolicyRuleSet
 	services map[serviceAt]string
@@ -40,6 +40,7 @@ type endpoint struct {
 	end    flowapi.End // without address and port
 	v4, v6 netip.Addr
 	netID  string
+	group  uint32 // number; 0: none
 }
 
 type serviceAt struct {
@@ -56,7 +57,7 @@ const keptNames = 4096
 
 func newNames() *names {
 	n := &names{
-		byAddr: map[netip.Addr][]string{}, hostAt: map[netip.Addr]string{}, rules: map[uint32]decider{}, byTenant: map[string]int{},
+		byAddr: map[netip.Addr][]string{}, hostAt: map[netip.Addr]string{}, rules: map[uint32]decider{}, book: newRuleBook(),
 		declared: map[string]uint32{}, policies: map[string]drivers.EndpointPolicy{}, sets: map[string]drivers.PolicyRuleSet{},
 		services: map[serviceAt]string{}, frontend: map[string][]serviceAt{},
 	}
@@ -77,7 +78,7 @@ func readEndpoint(value []byte) (endpoint, error) {
 	if err := json.Unmarshal(value, &rec); err != nil {
 		return endpoint{}, err
 	}
-	e := endpoint{netID: rec.NetID, end: flowapi.End{
+	e := endpoint{netID: rec.NetID, group: uint32(rec.EndpointGroupID), end: flowapi.End{
 		Endpoint: rec.ID, Name: nameOf(rec), Group: rec.ServiceName, Host: rec.HomingHost,
 	}}
 	e.v4, _ = netip.ParseAddr(rec.IPAddress) // without one, it is not valid
@@ -189,7 +190,7 @@ func (n *names) policed(tenant, src, dst string) bool {
 	defer n.mu.RUnlock()
 	_, out := n.policies[src]
 	_, in := n.policies[dst]
-	return out || in || n.byTenant[tenant] > 0
+	return out || in || n.book.enforced(tenant)
 }
 
 // isolating names the NetworkPolicies that isolate an endpoint in a direction.
@@ -220,9 +221,7 @@ func (n *names) declare(o drivers.Object) {
 	defer n.mu.Unlock()
 	switch o := o.(type) {
 	case drivers.Rule:
-		if _, known := n.declared[o.ID]; !known {
-			n.byTenant[o.Tenant]++
-		}
+		n.book.set(o)
 		number := ofnet.NumberOf(o.ID)
 		n.declared[o.ID], n.rules[number] = number, ruleOf(o.ID)
 	case drivers.PolicyRuleSet:
@@ -249,9 +248,7 @@ func (n *names) withdraw(k drivers.Kind, id string) {
 	case drivers.KindRule:
 		if number, known := n.declared[id]; known {
 			tenant, _, _ := strings.Cut(id, ":")
-			if n.byTenant[tenant]--; n.byTenant[tenant] == 0 {
-				delete(n.byTenant, tenant)
-			}
+			n.book.remove(id, tenant)
 			delete(n.declared, id)
 			n.forgetLater(number)
 		}

@@ -29,6 +29,7 @@ type shared struct {
 	proto     string
 	service   string
 	decisions [3]flowapi.Decision // those with By
+	wouldBe   flowapi.Decision    // of rules in audit mode, likewise
 }
 
 // entryBytes is what an entry takes: itself, and its part of names and indexes.
@@ -115,6 +116,9 @@ func (e *entry) record(n uint64, host string) *flowapi.Record {
 	r.Dst.Address, r.Dst.Port = e.dst.Addr(), e.dst.Port()
 	if s.service != "" || e.asked.IsValid() {
 		r.Service = &flowapi.Service{Name: s.service, Address: e.asked.Addr(), Port: e.asked.Port()}
+	}
+	if s.wouldBe.By != "" {
+		r.WouldBe = &s.wouldBe
 	}
 	for _, d := range s.decisions {
 		if d.By != "" {

@@ -153,7 +153,7 @@ func (r changes) change() {
 	case 6, 7:
 		r.c.SetPorts(r.ports())
 	case 8:
-		r.c.Apply(drivers.Rule{Tenant: pick(r, "default", "blue"), Rule: ofnet.Rule{ID: pick(r, "r1", "r2", "r3"), Priority: uint8(r.IntN(3)), DstGroup: 1, Deny: r.IntN(2) == 0}})
+		r.c.Apply(drivers.Rule{Tenant: pick(r, "default", "blue"), Audit: r.IntN(3) == 0, Rule: ofnet.Rule{ID: pick(r, "r1", "r2", "r3"), Priority: uint8(r.IntN(3)), DstGroup: 1, Deny: r.IntN(2) == 0}})
 	case 9:
 		r.c.Apply(r.service())
 	case 10:

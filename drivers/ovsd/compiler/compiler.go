@@ -24,6 +24,7 @@ type Compiler struct {
 	// Counts of inputs.
 	tenants map[string]int            // networks by tenant
 	rules   map[string]*ofnet.RuleSet // by tenant; none is empty
+	audits  map[string]int            // rules in audit mode by tenant
 	infra   map[string]int            // ids of this host's endpoints in infra networks
 	peers   map[string]int            // other hosts by tunnel address
 
@@ -76,7 +77,7 @@ func New(cfg Config, in Inputs) *Compiler { return newCompiler(cfg, in, dependen
 
 func newCompiler(cfg Config, in Inputs, table []dependency) *Compiler {
 	c := &Compiler{
-		cfg: cfg, tenants: map[string]int{}, rules: map[string]*ofnet.RuleSet{}, infra: map[string]int{}, peers: map[string]int{},
+		cfg: cfg, tenants: map[string]int{}, rules: map[string]*ofnet.RuleSet{}, audits: map[string]int{}, infra: map[string]int{}, peers: map[string]int{},
 		pipelines: map[ofnet.Encap]*ofnet.Pipeline{}, settings: map[ofnet.Encap]ofnet.Settings{}, modeErrs: map[ofnet.Encap]error{},
 		seen: map[string]bool{}, ruled: map[string]bool{}, peered: map[string]bool{},
 		owners: newOwnerTable(), locations: newLocations(), groupTags: newGroupVLANs(), subjects: newSubjects(), setBridges: map[string]encaps{}, fingerprints: map[string]uint64{},

@@ -52,7 +52,7 @@ func (b bridges) take(out []Output) {
 // Compile of the final inputs.
 func random(seed uint64, table []dependency, n int) string {
 	cfg := testConfig()
-	cfg.FlowLog = []ofnet.FlowLog{ofnet.LogOff, ofnet.LogAll}[seed%2]
+	cfg.FlowLog = []ofnet.FlowLog{ofnet.LogOff, ofnet.LogAll, ofnet.LogPoliced}[seed%3]
 	r := changes{rand.New(rand.NewPCG(seed, 27)), newCompiler(cfg, Inputs{}, table)}
 	b := bridges{ofnet.VLAN: {}, ofnet.VXLAN: {}}
 	finish := func() {

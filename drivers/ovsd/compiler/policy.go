@@ -10,6 +10,10 @@ import (
 
 // countRule adds a rule to its tenant's rules (by is 1), or removes it (-1).
 func (c *Compiler) countRule(r drivers.Rule, by int) {
+	if r.Audit {
+		count(c.audits, r.Tenant, by)
+		return
+	}
 	set := c.rules[r.Tenant]
 	if set == nil {
 		set = &ofnet.RuleSet{}
@@ -27,7 +31,7 @@ func (c *Compiler) countRule(r drivers.Rule, by int) {
 
 func (c *Compiler) compileRule(id string) Programs {
 	r, ok := c.Rules[id]
-	if !ok {
+	if !ok || r.Audit {
 		return Programs{}
 	}
 	return c.everywhere(func(_ ofnet.Encap, p *ofnet.Pipeline) ofnet.Program { return p.Program(r.Rule) })
@@ -39,19 +43,19 @@ func (c *Compiler) compileRule(id string) Programs {
 func (c *Compiler) compileTenant(tenant string) Programs {
 	rules := c.rules[tenant]
 	policed := rules != nil || len(c.subjects.tenants[tenant]) > 0
-	if !c.Synced || !policed && !c.logsAll(tenant) {
+	if !c.Synced || !policed && !c.logs(tenant) {
 		return Programs{}
 	}
 	return c.everywhere(func(_ ofnet.Encap, p *ofnet.Pipeline) ofnet.Program {
 		return p.Program(ofnet.VRFPolicy{
-			VRF: c.vrf(tenant), Generation: rules.GenerationWith(c.policySum(tenant)), EndpointPoliciesOnly: policed && rules == nil && !c.logsAll(tenant), LogOnly: !policed,
+			VRF: c.vrf(tenant), Generation: rules.GenerationWith(c.policySum(tenant)), EndpointPoliciesOnly: policed && rules == nil && !c.logs(tenant), LogOnly: !policed,
 		})
 	})
 }
 
-// logsAll reports whether the connections of a tenant are tracked for the log.
-func (c *Compiler) logsAll(tenant string) bool {
-	return c.cfg.FlowLog == ofnet.LogAll && c.seen[tenant]
+// logs reports whether the connections of a tenant are tracked for the log.
+func (c *Compiler) logs(tenant string) bool {
+	return c.cfg.FlowLog == ofnet.LogAll && c.seen[tenant] || c.cfg.FlowLog != ofnet.LogOff && c.audits[tenant] > 0
 }
 
 // policySum returns a hash of the policies of a tenant's endpoints and what they refer to.

@@ -44,6 +44,7 @@ func (c *Compiler) keys(k Kind, yield func(string)) {
 		each(c.EndpointPolicies, yield)
 	case TenantFlows:
 		each(c.rules, yield)
+		each(c.audits, yield)
 		each(c.subjects.tenants, yield)
 		if c.cfg.FlowLog == ofnet.LogAll {
 			each(c.seen, yield)

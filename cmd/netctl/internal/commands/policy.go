@@ -15,8 +15,9 @@ func policyCommands() *cli.Command {
 	return &cli.Command{
 		Name: "policy", Usage: "policies: ordered sets of rules for groups",
 		Commands: []*cli.Command{
-			leaf("create", "create a policy", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
-				p := &contivmodel.Policy{TenantName: cmd.String("tenant"), PolicyName: cmd.Args().First()}
+			leaf("create", "create a policy, or change its mode", name, fieldFlags(kind, policyOptions()), func(ctx context.Context, cmd *cli.Command) error {
+				p := &contivmodel.Policy{PolicyName: cmd.Args().First()}
+				fill(cmd, kind, p, policyOptions(), nil)
 				return create(ctx, cmd, kind, p, "Creating policy "+inTenant(cmd, p.PolicyName))
 			}),
 			leaf("rm", "delete a policy and its rules", name, []cli.Flag{tenantFlag()}, func(ctx context.Context, cmd *cli.Command) error {
@@ -33,6 +34,13 @@ func policyCommands() *cli.Command {
 			leaf("rule-rm", "delete a rule of a policy", rule, []cli.Flag{tenantFlag(), previewFlag()}, removeRule),
 			leaf("rule-ls", "list the rules of a policy", name, []cli.Flag{tenantFlag(), jsonFlag(), quietFlag(), watchFlag()}, listRules),
 		},
+	}
+}
+
+func policyOptions() []option {
+	return []option{
+		tenantOption(),
+		{field: "mode", name: "mode", usage: "`enforce or audit`: decide nothing, and log what would have been decided; none = enforce"},
 	}
 }
 

@@ -27,6 +27,7 @@ func ruleOptions() []option {
 		{field: "protocol", name: "protocol", alias: "l", usage: "`tcp, udp, icmp or a number`; none = all"},
 		{field: "port", name: "port", alias: "P", usage: "destination port, `NUMBER`; 0 = all"},
 		{field: "action", name: "action", alias: "j", usage: "`allow, deny or reject`", initial: contivmodel.ActionAllow},
+		{field: "mode", name: "mode", usage: "`enforce or audit`: decide nothing, and log what would have been decided; none = as the policy"},
 	}
 }
 
