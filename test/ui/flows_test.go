@@ -59,6 +59,8 @@ func testFlows(c cluster, p tab) {
 	p.click(".detail a", "Make a rule that allows this")
 	p.until("the form is filled in", `["shop", "db-access", "6379", "web"].every((v) => [...document.querySelectorAll(".form input")].some((e) => e.value === v))`)
 	p.click("button", "Review")
+	p.click(".review button", "Try it")
+	p.sees(".review .flows", "web1", "db1", "6379")
 	p.click("button", "Create")
 	p.sees(".detail h2", "shop:db-access:")
 	p.sees(".applied", "Applied on 2 of 2 hosts")
@@ -74,6 +76,8 @@ func testFlows(c cluster, p tab) {
 	})`); !strings.HasPrefix(csv, "connections.csv blob:") {
 		c.Errorf("saved as %s", csv)
 	}
+
+	p.open("/policies?tenant=shop&from=web&to=db").until("rules have hits", `[...document.querySelectorAll(".list li")].some((e) => e.innerText.includes("db-access/1") && /[1-9][0-9]* hit/.test(e.innerText))`)
 
 	p.open("/topology?tenant=shop").until("the connection is drawn", `document.querySelector('[data-wire="group:web group:db"].allowed')`)
 	p.until("what was denied, too", `document.querySelector('[data-wire="group:web group:db"].denied')`)
