@@ -59,7 +59,7 @@ func TestPage(t *testing.T) {
 		p.sees(`[data-card="hosts up"]`, "2 of 2")
 		p.sees(`[data-card="applied"]`, "2 of 2")
 		p.sees(`[data-card="endpoints"]`, "2")
-		p.sees(".head", "All is well")
+		p.sees(".head", "Healthy")
 		c.netctl("net", "create", "-t", "shop", "-s", "10.9.0.0/16", "live")
 		p.sees(".panel", "shop:live")
 	})

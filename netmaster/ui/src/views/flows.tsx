@@ -146,7 +146,7 @@ function Filters() {
       {entry("from", "From", 12)}
       {entry("to", "To", 12)}
       <label>
-        <input type="checkbox" checked={value("either") !== ""} onChange={(e) => replaceQuery({ either: e.currentTarget.checked ? "true" : "" })} /> either way
+        <input type="checkbox" checked={value("either") !== ""} onChange={(e) => replaceQuery({ either: e.currentTarget.checked ? "true" : "" })} /> both directions
       </label>
       {choice("proto", "Protocol", [["", "Any protocol"], ["tcp", "TCP"], ["udp", "UDP"], ["icmp", "ICMP"], ["icmpv6", "ICMPv6"], ["sctp", "SCTP"]])}
       {entry("port", "Port", 6)}

@@ -1,4 +1,4 @@
-// Hosts: what they have applied, what is amiss.
+// Hosts: what they have applied, problems.
 import { useMemo } from "preact/hooks";
 import { useCell } from "../lib/cell";
 import { cluster, type Host } from "../lib/cluster";
@@ -13,7 +13,7 @@ const columns: Column<Host>[] = [
   { name: "host", title: "Host", cell: (h) => h.host, sort: (h) => h.host },
   { name: "state", title: "State", cell: (h) => <Badge tone={tones[h.state] ?? "warn"}>{h.state}</Badge>, sort: (h) => h.state },
   { name: "applied", title: "Applied", cell: (h) => (h.lag ? <span class="warn-text">{plural(h.lag, "change")} behind</span> : h.revision ? "all" : "–"), sort: (h) => h.lag },
-  { name: "reasons", title: "What is amiss", cell: (h) => (h.reasons ?? []).join("; "), sort: (h) => (h.reasons ?? []).length },
+  { name: "reasons", title: "Problems", cell: (h) => (h.reasons ?? []).join("; "), sort: (h) => (h.reasons ?? []).length },
   { name: "endpoints", title: "Endpoints", kind: "number", cell: (h) => count(h.endpoints), sort: (h) => h.endpoints },
   { name: "flows", title: "Flows", kind: "number", cell: (h) => count(h.flows), sort: (h) => h.flows },
   { name: "vtep", title: "Tunnel address", kind: "mono", cell: (h) => h.vtep, sort: (h) => h.vtep },

@@ -19,7 +19,7 @@ export function Overview() {
     <Page
       title="Overview"
       note={[leader, v.data && `version ${v.data.Version}`, c.data && `revision ${c.data.revision}`].filter(Boolean).join(" · ")}
-      actions={h.at > 0 && <Badge tone={bad ? "bad" : found.length ? "warn" : "good"}>{bad ? "Needs attention" : found.length ? "Catching up" : "All is well"}</Badge>}
+      actions={h.at > 0 && <Badge tone={bad ? "bad" : found.length ? "warn" : "good"}>{bad ? "Needs attention" : found.length ? "Catching up" : "Healthy"}</Badge>}
     >
       <div class="cards">
         {c.data && <Card href={link(["hosts"])} of={`${count(up)} of ${count(hosts.length)}`} what="hosts up" part={up / hosts.length} />}
@@ -35,7 +35,7 @@ export function Overview() {
       <div class="two">
         <Panel title="Alerts" actions={<span class="quiet">{found.length || ""}</span>}>
           {found.length === 0 ? (
-            <p class="empty">Nothing is amiss.</p>
+            <p class="empty">No alerts.</p>
           ) : (
             <ul class="list alerts">
               {found.slice(0, 50).map((f) => (
