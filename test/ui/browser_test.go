@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,45 +33,16 @@ func gate(t testing.TB, l *lab.Lab, host string) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all sync.WaitGroup
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- h.Forward(ctx, in, net.JoinHostPort(h.ControlIP(), "9999")) }()
 	t.Cleanup(func() {
 		stop()
-		in.Close()
-		all.Wait()
-	})
-	to := net.JoinHostPort(h.ControlIP(), "9999")
-	all.Go(func() {
-		for {
-			conn, err := in.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() { pass(ctx, conn, h, to) })
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	})
 	return in.Addr().String()
-}
-
-// pass carries a connection on, until one end closes it or ctx ends.
-func pass(ctx context.Context, conn net.Conn, h *lab.Host, to string) {
-	defer conn.Close()
-	out, err := h.Dial(ctx, "tcp", to)
-	if err != nil {
-		return // the browser sees that netmaster is away
-	}
-	defer out.Close()
-	ended := make(chan struct{}, 2)
-	for _, way := range [][2]net.Conn{{conn, out}, {out, conn}} {
-		go func() {
-			_, _ = io.Copy(way[0], way[1])
-			ended <- struct{}{}
-		}()
-	}
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
 }
 
 // tab is a page in a browser of its own, so that nothing is left of one who was logged in.

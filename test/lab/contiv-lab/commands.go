@@ -31,7 +31,7 @@ func command(bin string) *cli.Command {
 	commands := []*cli.Command{
 		upCommand(bin), attachCommand(), detachCommand(), execCommand(), netctlCommand(),
 		restartCommand(), stopCommand(), startCommand(), partitionCommand(), healCommand(),
-		logsCommand(), statusCommand(), downCommand(),
+		logsCommand(), statusCommand(), pageCommand(), downCommand(),
 	}
 	onUsageError := func(_ context.Context, _ *cli.Command, err error, _ bool) error { return usageError{err} }
 	for _, c := range commands {
@@ -101,6 +101,7 @@ func upCommand(bin string) *cli.Command {
 			&cli.StringSliceFlag{Name: "routers", Usage: "routers of the physical network, each by its BGP daemon: frr or bird"},
 			&cli.BoolFlag{Name: "bare", Usage: "hosts with Open vSwitch only, no Contiv; with --kubernetes a cluster without a network"},
 			&cli.StringFlag{Name: "tls", Usage: "require, accept or off: whether the daemons speak TLS; by default require; off with --managed, --bare or a separate store"},
+			&cli.StringFlag{Name: "flow-log", Usage: "which connections netplugin logs: off, policed or all; by default policed"},
 			&cli.DurationFlag{Name: "timeout", Usage: "how long the daemons may take to be ready; by default a minute, with Kubernetes five"},
 		},
 		Action: func(ctx context.Context, c *cli.Command) error {
@@ -113,7 +114,8 @@ func upCommand(bin string) *cli.Command {
 				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"), Relay: c.String("docker") != "" && !c.Bool("managed"),
 				Mode: c.String("mode"), Managed: c.Bool("managed"),
 				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), Containerd: c.StringSlice("containerd"), ServiceProxy: c.String("service-proxy"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"), TLS: tlsMode(c),
-				Progress: os.Stderr,
+				AgentFlags: agentFlags(c),
+				Progress:   os.Stderr,
 			})
 			if err != nil {
 				return fmt.Errorf("%w\n(look around with contiv-lab status, logs and exec; remove with contiv-lab down)", err)
@@ -122,6 +124,14 @@ func upCommand(bin string) *cli.Command {
 			return nil
 		},
 	}
+}
+
+// agentFlags are the flags of netplugin that are passed on.
+func agentFlags(c *cli.Command) []string {
+	if which := c.String("flow-log"); which != "" {
+		return []string{"--flow-log", which}
+	}
+	return nil
 }
 
 // tlsMode is --tls, or what it is by default.
