@@ -131,6 +131,9 @@ func (o *options) validate(ctx context.Context) error {
 	if err := o.secure.validate(); err != nil {
 		return err
 	}
+	if err := o.checkStoreIsClosed(); err != nil {
+		return err
+	}
 	if err := cliconf.OneOf("--infra", &o.infra, "default", "aci"); err != nil {
 		return err
 	}

@@ -56,6 +56,7 @@ func TestOptions(t *testing.T) {
 		"wrong family":              {[]string{"--default-subnet", "20.1.1.0/24", "--default-subnet-v6", "20.1.1.0/24"}, nil, `--default-subnet-v6 "20.1.1.0/24": expected a subnet like fd00:20::/64`},
 		"lease is no duration":      {[]string{"--leader-lease", "5"}, nil, `invalid value "5" for flag -leader-lease: time: missing unit in duration "5"`},
 		"store":                     {[]string{"--store", "redis"}, nil, `--store "redis" is unknown, expected one of embedded, etcd, consul`},
+		"plain store":               {[]string{"--tls", "require", "--etcd", "http://192.0.2.1:2379"}, nil, "--tls require, but the store http://192.0.2.1:2379 is not secured: whoever reaches it can change the cluster; use https:// with client certificates, or --tls accept until it has them"},
 		"embedded and endpoints":    {[]string{"--store", "embedded", "--etcd", "http://a:1"}, nil, "ambiguous cluster store: --store embedded does not go with --etcd-endpoints"},
 		"embedded on a name":        {[]string{"--store", "embedded", "--store-listen", "here:1"}, nil, `--store embedded: the store's client address: "here:1" is not an IP address and a port`},
 		"peers of a single one":     {[]string{"--store", "embedded", "--store-peer-listen", "127.0.0.1:1"}, nil, "--store-peer-listen requires --store-initial-cluster"},

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"net/netip"
+	"net/url"
 	"os"
 
 	"github.com/sirupsen/logrus"
@@ -12,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/objdb/open"
 	"github.com/contiv/netplugin/state/rights"
 	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/tlsport"
 )
 
 // member are the options of a store that runs in this process.
@@ -78,4 +81,23 @@ func (o *options) opener(s *security, log logrus.FieldLogger) func(context.Conte
 		return func(ctx context.Context) (objdb.Store, error) { return embedded.Open(ctx, cfg) }
 	}
 	return func(context.Context) (objdb.Store, error) { return open.Store(o.store) }
+}
+
+// checkStoreIsClosed refuses a store that anybody who reaches it can write, where only TLS is
+// allowed. On the host itself it is the host's business who reaches it.
+func (o *options) checkStoreIsClosed() error {
+	if o.secure.Mode != tlsport.Require || o.store.Kind == cliconf.StoreEmbedded {
+		return nil
+	}
+	for _, text := range o.store.Endpoints {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme == "https" {
+			continue
+		}
+		if a, err := netip.ParseAddr(u.Hostname()); err == nil && a.IsLoopback() || u.Hostname() == "localhost" {
+			continue
+		}
+		return cliconf.Usagef("--tls require, but the store %s is not secured: whoever reaches it can change the cluster; use https:// with client certificates, or --tls accept until it has them", text)
+	}
+	return nil
 }
