@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -65,7 +66,7 @@ func (d *daemon) wire() error {
 	if d.reach, err = o.containerReach(apiServer); err != nil {
 		return err
 	}
-	d.flows = o.flows.log(o.host, d.log.WithField("part", "flows"))
+	d.flows = o.flows.log(o.host, d.podAt, d.log.WithField("part", "flows"))
 	if d.export, err = o.flows.exporters(o.host, d.log.WithField("part", "flows")); err != nil {
 		return err
 	}
@@ -84,6 +85,14 @@ func (d *daemon) wire() error {
 		Addresses: localAddresses,
 	})
 	return nil
+}
+
+// podAt names the pod of a tenant with an address, as namespace/name; empty: none.
+func (d *daemon) podAt(tenant string, a netip.Addr) string {
+	if d.kube == nil || d.kube.policies == nil {
+		return ""
+	}
+	return d.kube.policies.PodAt(tenant, a)
 }
 
 // switchConfig is the configuration of the driver; sources are those that declare

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/netip"
+
 	"github.com/sirupsen/logrus"
 	"github.com/urfave/cli/v3"
 
@@ -78,11 +80,11 @@ func (o *flowOptions) mode() ofnet.FlowLog {
 }
 
 // log makes the flow log; nil if there is none.
-func (o *flowOptions) log(host string, log logrus.FieldLogger) *flowlog.Log {
+func (o *flowOptions) log(host string, podAt func(tenant string, a netip.Addr) string, log logrus.FieldLogger) *flowlog.Log {
 	if o.which == flowLogOff {
 		return nil
 	}
-	return flowlog.New(flowlog.Config{Host: host, Size: o.size << 20, Log: log})
+	return flowlog.New(flowlog.Config{Host: host, Size: o.size << 20, PodAt: podAt, Log: log})
 }
 
 // observedDriver tells the flow log what is declared, so that it knows names.

@@ -14,6 +14,7 @@ type ClusterState struct {
 	namespaces map[string]Namespace
 	pods       map[string]map[string]Pod // by namespace and name
 	policies   map[string]map[string]Policy
+	byAddress  map[netip.Addr]map[Key]struct{} // pods; of several tenants, or one that replaces another
 	// members caches the pods that a peer selects, until one of them changes.
 	members map[memberKey]members
 }
@@ -33,7 +34,7 @@ type members struct {
 func NewClusterState() *ClusterState {
 	return &ClusterState{
 		namespaces: map[string]Namespace{}, pods: map[string]map[string]Pod{}, policies: map[string]map[string]Policy{},
-		members: map[memberKey]members{},
+		byAddress: map[netip.Addr]map[Key]struct{}{}, members: map[memberKey]members{},
 	}
 }
 
@@ -50,6 +51,12 @@ func (w *ClusterState) SetPod(p Pod) {
 		w.pods[p.Key.Namespace] = map[string]Pod{}
 	}
 	w.pods[p.Key.Namespace][p.Key.Name] = p
+	for _, a := range p.IPs {
+		if w.byAddress[a] == nil {
+			w.byAddress[a] = map[Key]struct{}{}
+		}
+		w.byAddress[a][p.Key] = struct{}{}
+	}
 	w.forgetMembers(p)
 }
 
@@ -57,8 +64,29 @@ func (w *ClusterState) SetPod(p Pod) {
 func (w *ClusterState) RemovePod(k Key) {
 	if p, ok := w.Pod(k); ok {
 		delete(w.pods[k.Namespace], k.Name)
+		for _, a := range p.IPs {
+			if delete(w.byAddress[a], k); len(w.byAddress[a]) == 0 {
+				delete(w.byAddress, a)
+			}
+		}
 		w.forgetMembers(p)
 	}
+}
+
+// podAt returns the pod of a tenant with an address; ok is false if there is none, or more
+// than one.
+func (w *ClusterState) podAt(tenant string, a netip.Addr) (found Pod, ok bool) {
+	for key := range w.byAddress[a] {
+		p, _ := w.Pod(key)
+		if p.Outside || w.tenant(p) != tenant {
+			continue
+		}
+		if ok {
+			return Pod{}, false
+		}
+		found, ok = p, true
+	}
+	return found, ok
 }
 
 // SetNamespace adds a namespace or replaces it.

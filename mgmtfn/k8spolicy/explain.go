@@ -89,3 +89,14 @@ func keyOf(text string) (Key, bool) {
 	namespace, name, ok := strings.Cut(text, "/")
 	return Key{namespace, name}, ok
 }
+
+// PodAt names the pod of a tenant with an address, as namespace/name; empty if there is none,
+// or it is not known which.
+func (c *Controller) PodAt(tenant string, a netip.Addr) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.cluster.podAt(tenant, a); ok {
+		return p.Key.Namespace + "/" + p.Key.Name
+	}
+	return ""
+}

@@ -82,3 +82,29 @@ func TestPreview(t *testing.T) {
 		}
 	}
 }
+
+// TestPodAt: a pod is found by its address as long as it has it, in its tenant, and not when
+// two have it.
+func TestPodAt(t *testing.T) {
+	c := previewController(t)
+	at := netip.MustParseAddr("10.1.1.1")
+	expect := func(tenant, want string) {
+		t.Helper()
+		if got := c.PodAt(tenant, at); got != want {
+			t.Errorf("tenant %s has %q at %s, want %q", tenant, got, at, want)
+		}
+	}
+	expect("default", "shop/web")
+	expect("blue", "")
+	next := Pod{Key: Key{"shop", "next"}, IPs: []netip.Addr{at}}
+	c.cluster.SetPod(next)
+	expect("default", "")
+	c.cluster.RemovePod(Key{"shop", "web"})
+	expect("default", "shop/next")
+	next.IPs = nil
+	c.cluster.SetPod(next)
+	expect("default", "")
+	if len(c.cluster.byAddress) != 1 {
+		t.Errorf("%v is left", c.cluster.byAddress)
+	}
+}

@@ -2,6 +2,7 @@ package flowlog
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -34,7 +35,10 @@ type Config struct {
 	Host string
 	Size int              // bytes of records; 0: DefaultSize
 	Now  func() time.Time // nil: the clock
-	Log  logrus.FieldLogger
+	// PodAt, if set, names the pod of a tenant with an address, as namespace/name; empty: none.
+	// It must not call the log.
+	PodAt func(tenant string, a netip.Addr) string
+	Log   logrus.FieldLogger
 }
 
 // Log is the log of one host. Create it with New.
@@ -76,7 +80,7 @@ func New(cfg Config) *Log {
 	}
 	now := cfg.Now()
 	return &Log{
-		cfg: cfg, names: newNames(), denied: make(chan drivers.Denied, mostWaiting), began: now,
+		cfg: cfg, names: newNames(cfg.PodAt), denied: make(chan drivers.Denied, mostWaiting), began: now,
 		// IDs go on growing after a restart.
 		ring: newRing(cfg.Size, uint64(now.UnixNano())), open: map[connection]*tracked{}, joining: map[denial]*joined{},
 		hits: hits{}, readers: map[*reader]struct{}{},

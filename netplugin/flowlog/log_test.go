@@ -38,11 +38,19 @@ type host struct {
 	driver *fakedriver.Driver
 }
 
+// podAt knows a pod by its address.
+func podAt(tenant string, a netip.Addr) string {
+	if tenant == "blue" && a == netip.MustParseAddr("10.1.1.3") {
+		return "shop/far"
+	}
+	return ""
+}
+
 func newHost(t *testing.T, size int) host {
 	c := &clock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	log := logrus.New()
 	log.SetOutput(io.Discard)
-	l := New(Config{Host: "host1", Size: size, Now: func() time.Time { return c.now }, Log: log})
+	l := New(Config{Host: "host1", Size: size, Now: func() time.Time { return c.now }, PodAt: podAt, Log: log})
 	put := func(key string, v any) objdb.Event {
 		raw, err := json.Marshal(v)
 		if err != nil {

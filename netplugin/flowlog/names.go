@@ -16,6 +16,8 @@ import (
 
 // names is what addresses and numbers mean. It is safe for concurrent use.
 type names struct {
+	podAt func(tenant string, a netip.Addr) string // nil: there are no pods
+
 	mu        sync.RWMutex
 	networks  objdb.Mirror[network]
 	endpoints objdb.Mirror[endpoint]
@@ -55,8 +57,9 @@ type decider struct{ by, policy, rule string }
 // keptNames limits the rules whose names are kept after they are gone.
 const keptNames = 4096
 
-func newNames() *names {
+func newNames(podAt func(tenant string, a netip.Addr) string) *names {
 	n := &names{
+		podAt:  podAt,
 		byAddr: map[netip.Addr][]string{}, hostAt: map[netip.Addr]string{}, rules: map[uint32]decider{}, book: newRuleBook(),
 		declared: map[string]uint32{}, policies: map[string]drivers.EndpointPolicy{}, sets: map[string]drivers.PolicyRuleSet{},
 		services: map[serviceAt]string{}, frontend: map[string][]serviceAt{},
@@ -146,6 +149,25 @@ func (n *names) hostChanged(c objdb.Change[state.Host]) {
 
 // endAt says who has an address. The tenant is left out if it is the one asked for.
 func (n *names) endAt(tenant string, at netip.AddrPort) flowapi.End {
+	return n.asPod(tenant, at.Addr(), n.endpointAt(tenant, at))
+}
+
+// asPod gives an end that is a pod the pod's name. own is its address. The list of pods has a
+// lock of its own, under which objects are declared: mu must not be held.
+func (n *names) asPod(tenant string, own netip.Addr, e flowapi.End) flowapi.End {
+	if n.podAt == nil || e.Endpoint == "" || !own.IsValid() {
+		return e
+	}
+	if e.Tenant != "" {
+		tenant = e.Tenant
+	}
+	if pod := n.podAt(tenant, own); pod != "" {
+		e.Name = pod
+	}
+	return e
+}
+
+func (n *names) endpointAt(tenant string, at netip.AddrPort) flowapi.End {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	for _, id := range slices.Backward(n.byAddr[at.Addr()]) {
@@ -160,8 +182,14 @@ func (n *names) endAt(tenant string, at netip.AddrPort) flowapi.End {
 // endOf describes an endpoint that has sent from an address, be it its own or not.
 func (n *names) endOf(id, tenant string, at netip.AddrPort) flowapi.End {
 	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.end(id, tenant, at)
+	e, _ := n.endpoints.Get(id)
+	end := n.end(id, tenant, at)
+	n.mu.RUnlock()
+	own := e.v4 // what it has sent from may be forged
+	if !own.IsValid() {
+		own = e.v6
+	}
+	return n.asPod(tenant, own, end)
 }
 
 func (n *names) end(id, tenant string, at netip.AddrPort) flowapi.End {

@@ -20,6 +20,7 @@ var policyChanges = []struct {
 	{"a pod comes back with another address", probed.another},
 	{"a pod is born isolated", probed.born},
 	{"the agents restart", probed.agents},
+	{"the log names policies", probed.logged},
 	{"the pods of a Service", probed.behindService},
 	{"the hosts", probed.hosts},
 	{"policies of groups hold besides", probed.groups},
