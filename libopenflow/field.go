@@ -114,7 +114,7 @@ const (
 	classNXM1   = 0x0001 // NXM_NX: the Nicira fields
 	classBasic  = 0x8000 // OXM_OF
 	classPktReg = 0x8001 // OpenFlow 1.5 packet registers
-	classNDExt  = 0x1000 // Open vSwitch extension of neighbour discovery
+	classNDExt  = 0x1000 // Open vSwitch extension of neighbor discovery
 	classExp    = 0xffff // experimenter
 )
 

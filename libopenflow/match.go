@@ -313,7 +313,7 @@ func (m Match) ICMPv6(typ uint8) Match {
 	return m.IPv6().IPProto(ProtoICMPv6).With(FieldICMPv6Type.Is(uint64(typ)))
 }
 
-// NDTarget matches the target address of a neighbour solicitation or advertisement.
+// NDTarget matches the target address of a neighbor solicitation or advertisement.
 func (m Match) NDTarget(a netip.Addr) Match { return m.With(FieldNDTarget.IsAddr(a)) }
 
 // TCPDst matches the TCP destination port.

@@ -33,7 +33,7 @@ func TestAnnouncement(t *testing.T) {
 	ip, _ := packet.Layer(layers.LayerTypeIPv6).(*layers.IPv6)
 	na, _ := packet.Layer(layers.LayerTypeICMPv6NeighborAdvertisement).(*layers.ICMPv6NeighborAdvertisement)
 	if ip == nil || ip.HopLimit != 255 || ip.DstIP.String() != "ff02::1" || na == nil || na.Flags != 0x20 || na.TargetAddress.String() != v6.String() {
-		t.Errorf("neighbour advertisement: %v", packet)
+		t.Errorf("neighbor advertisement: %v", packet)
 	}
 	if out, err := Announcement(mac, v4, netip.Addr{}, 7); err != nil || len(out) != 1 {
 		t.Errorf("IPv4 only: %d packets, %v", len(out), err)

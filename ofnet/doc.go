@@ -11,7 +11,7 @@
 //	tunnel     is it from a host of the cluster? which network is it of?  (VXLAN)
 //	frame      may a container send such a frame at all?
 //	source     does a container send under its own addresses?
-//	neighbour  is it ARP or neighbour discovery?
+//	neighbor  is it ARP or neighbor discovery?
 //	arp, nd    answer for addresses that are known
 //	dns        DNS queries of containers are passed to the agent
 //	service    connections to a service go to one of its providers, and back

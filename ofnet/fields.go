@@ -22,7 +22,7 @@ const (
 const (
 	featureMiss = iota
 	featureClassify
-	featureNeighbour
+	featureNeighbor
 	featureARP
 	featureND
 	featureRoute
@@ -51,7 +51,7 @@ const (
 var featureNames = [...]string{
 	featureMiss:           "miss",
 	featureClassify:       "classify",
-	featureNeighbour:      "neighbour",
+	featureNeighbor:       "neighbor",
 	featureARP:            "arp",
 	featureND:             "nd",
 	featureRoute:          "route",

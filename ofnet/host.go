@@ -239,18 +239,18 @@ func (f hostAccess) family(p *Pipeline, e Endpoint, own, private, hostAddr netip
 	return rows
 }
 
-// hostNeighbour answers, in the bridge modes, ARP and neighbor discovery for the host: for
+// hostNeighbor answers, in the bridge modes, ARP and neighbor discovery for the host: for
 // the host's address, and in the VXLAN bridge also for the gateways, as no other router can
 // have these.
-type hostNeighbour struct{}
+type hostNeighbor struct{}
 
-func (hostNeighbour) id() uint8 { return featureHost }
+func (hostNeighbor) id() uint8 { return featureHost }
 
-func (hostNeighbour) tables() []table {
-	return []table{tableNeighbour, tableARPReply, tableNDReply, tableNDFinish}
+func (hostNeighbor) tables() []table {
+	return []table{tableNeighbor, tableARPReply, tableNDReply, tableNDFinish}
 }
 
-func (f hostNeighbour) part(p *Pipeline, o Object) part {
+func (f hostNeighbor) part(p *Pipeline, o Object) part {
 	switch o := o.(type) {
 	case Base:
 		return part{rows: f.base(p)}
@@ -260,27 +260,27 @@ func (f hostNeighbour) part(p *Pipeline, o Object) part {
 	return part{}
 }
 
-func (f hostNeighbour) base(p *Pipeline) []row {
+func (f hostNeighbor) base(p *Pipeline) []row {
 	rows := append([]row{arpReplyRow()}, ndReplyRows(p)...)
 	h := p.set.Host
 	return append(append(rows, f.answers(p, of.NewMatch(), h.Addr4, h.Addr6)...), f.answers(p, of.NewMatch(), h.Pass4, h.Pass6)...)
 }
 
-func (f hostNeighbour) network(p *Pipeline, n Network) []row {
+func (f hostNeighbor) network(p *Pipeline, n Network) []row {
 	if n.Encap != VXLAN {
 		return nil
 	}
 	return f.answers(p, of.NewMatch().With(regSegment.is(n.Segment())), n.Gateway4, n.Gateway6)
 }
 
-func (hostNeighbour) answers(p *Pipeline, m of.Match, addr4, addr6 netip.Addr) []row {
+func (hostNeighbor) answers(p *Pipeline, m of.Match, addr4, addr6 netip.Addr) []row {
 	var rows []row
 	if addr4.IsValid() {
-		rows = append(rows, row{tableNeighbour, prioSpecific, m.ARP(arpRequest).ARPTPA(host(addr4)), answer(p, RouterMAC)})
+		rows = append(rows, row{tableNeighbor, prioSpecific, m.ARP(arpRequest).ARPTPA(host(addr4)), answer(p, RouterMAC)})
 	}
 	if addr6.IsValid() {
 		rows = append(rows, row{
-			tableNeighbour, prioSpecific, m.ICMPv6(icmpv6NeighborSolicit).NDTarget(addr6),
+			tableNeighbor, prioSpecific, m.ICMPv6(icmpv6NeighborSolicit).NDTarget(addr6),
 			advertise(p, ndRouter|ndSolicited|ndOverride),
 		})
 	}

@@ -97,7 +97,7 @@ func featuresOf(mode Mode, set Settings) []feature {
 	if set.Host.enabled() {
 		features = append(features, hostAccess{world: mode == VXLANRouting})
 		if !set.Routing {
-			features = append(features, hostNeighbour{})
+			features = append(features, hostNeighbor{})
 		}
 	}
 	return features
@@ -105,25 +105,25 @@ func featuresOf(mode Mode, set Settings) []feature {
 
 // forwarding are the features that differ between modes.
 func forwarding(mode Mode, set Settings) []feature {
-	routed := []feature{classifier{}, neighbour{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}}
+	routed := []feature{classifier{}, neighbor{arp: true, nd: true}, arpResponder{asRouter: true}, ndResponder{}, router{}}
 	switch mode {
 	case VXLANRouting:
 		return append(routed, tunnels{}, reach{})
 	case VLANRouting:
 		return append(routed, reach{links: true}, uplinkRouter{}, external{})
 	case VXLANBridge:
-		return append(bridgeNeighbours(set), tunnels{}, macTable{}, reach{})
+		return append(bridgeNeighbors(set), tunnels{}, macTable{}, reach{})
 	default:
-		return append(bridgeNeighbours(set), reach{links: true}, macSwitch{})
+		return append(bridgeNeighbors(set), reach{links: true}, macSwitch{})
 	}
 }
 
-// bridgeNeighbours are the features before forwarding in the bridge modes: neighbor
+// bridgeNeighbors are the features before forwarding in the bridge modes: neighbor
 // discovery is flooded, ARP only if the settings say so.
-func bridgeNeighbours(set Settings) []feature {
+func bridgeNeighbors(set Settings) []feature {
 	classify := classifier{uplinks: set.Encap == VLAN}
 	if set.ARPFlood {
-		return []feature{classify, neighbour{}}
+		return []feature{classify, neighbor{}}
 	}
-	return []feature{classify, neighbour{arp: true}, arpResponder{}}
+	return []feature{classify, neighbor{arp: true}, arpResponder{}}
 }

@@ -27,11 +27,11 @@ func vipRows(p *Pipeline, vrf uint16, vip netip.Addr) []row {
 	ip := familyOf(vip)
 	m := of.NewMatch().With(regVRF.is(uint32(vrf)))
 	a := of.NewActions().SetField(ip.vip.IsAddr(vip))
-	resolve := row{tableNeighbour, prioSpecific, arpFor(vrf, vip), answer(p, RouterMAC)}
+	resolve := row{tableNeighbor, prioSpecific, arpFor(vrf, vip), answer(p, RouterMAC)}
 	if vip.Is4() {
 		resolve.do = answer(p, ServiceMAC(vip))
 	} else {
-		resolve = row{tableNeighbour, prioSpecific, ndFor(vrf, vip), advertise(p, ndSolicited|ndOverride)}
+		resolve = row{tableNeighbor, prioSpecific, ndFor(vrf, vip), advertise(p, ndSolicited|ndOverride)}
 	}
 	return []row{
 		resolve,

@@ -47,7 +47,7 @@ func (f sourceCheck) part(p *Pipeline, o Object) part {
 }
 
 func (sourceCheck) base(p *Pipeline) []row {
-	next, spoofed := goTo(p.to(tableNeighbour)), p.deny(DeniedBySource)
+	next, spoofed := goTo(p.to(tableNeighbor)), p.deny(DeniedBySource)
 	return []row{
 		{tableSource, prioGeneral, of.NewMatch().EthType(ethTypeARP), spoofed},
 		{tableSource, prioGeneral, of.NewMatch().IP(), spoofed},
@@ -64,7 +64,7 @@ func (sourceCheck) endpoint(p *Pipeline, e Endpoint) []row {
 	if !e.Local() {
 		return nil
 	}
-	next, nd := goTo(p.to(tableNeighbour)), goTo(p.to(tableSourceND))
+	next, nd := goTo(p.to(tableNeighbor)), goTo(p.to(tableSourceND))
 	port := of.NewMatch().InPort(e.Port)
 	own := port.EthSrc(e.MAC)
 	none4, none6 := host(netip.IPv4Unspecified()), host(netip.IPv6Unspecified())

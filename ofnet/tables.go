@@ -16,7 +16,7 @@ const (
 	tableFrame
 	tableSource
 	tableSourceND
-	tableNeighbour
+	tableNeighbor
 	tableARP
 	tableARPReply
 	tableND
@@ -111,7 +111,7 @@ var tableInfos = [numTables]tableInfo{
 	tableFrame:             {"frame", stageEntry, "may a container send such a frame at all?"},
 	tableSource:            {"source", stageEntry, "does it send under its own addresses?"},
 	tableSourceND:          {"source-nd", stageEntry, "does its neighbor discovery message name its own addresses?"},
-	tableNeighbour:         {"neighbour", stageEntry, "is it ARP or neighbor discovery?"},
+	tableNeighbor:          {"neighbor", stageEntry, "is it ARP or neighbor discovery?"},
 	tableARP:               {"arp", stageEntry, "who has the IPv4 address?"},
 	tableARPReply:          {"arp-reply", stageEntry, "turn the request into a reply"},
 	tableND:                {"nd", stageEntry, "who has the IPv6 address?"},

@@ -79,8 +79,8 @@ func TestTraceSpoofing(t *testing.T) {
 				packet := fill.Replace(c.packet + ",")
 				packet = strings.TrimSuffix(strings.ReplaceAll(packet, "=IP", "="+ip4), ",")
 				trace := sw.Trace(name, fmt.Sprint("in_port=1,", packet))
-				// Frames that pass reach the neighbour table.
-				next := bridgeTable(t, name, "neighbour")
+				// Frames that pass reach the neighbor table.
+				next := bridgeTable(t, name, "neighbor")
 				if got := strings.Contains(trace, next); got != (c.ok || name == "open" && !strings.Contains(c.name, "ethertype") && !strings.Contains(c.name, "RARP")) {
 					t.Errorf("passes %t:\n%s", got, trace)
 				}

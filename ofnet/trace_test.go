@@ -227,7 +227,7 @@ func TestTraceRouted(t *testing.T) {
 		{"ARP probe of its own address", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=0.0.0.0,arp_tpa=10.1.1.1,arp_sha=02:02:0a:01:01:01", []string{"drop"}, nil},
 		{"ARP announcement", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.1.1.1,arp_tpa=10.1.1.1,arp_sha=02:02:0a:01:01:01", []string{"drop"}, nil},
 		{
-			"neighbour solicitation", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=33:33:ff:00:00:03,icmp6,ipv6_src=2001:db8:1::1,ipv6_dst=ff02::1:ff00:3,icmpv6_type=135,icmpv6_code=0,nd_target=2001:db8:1::3,nd_sll=02:02:0a:01:01:01,nw_ttl=255",
+			"neighbor solicitation", "in_port=1,dl_src=02:02:0a:01:01:01,dl_dst=33:33:ff:00:00:03,icmp6,ipv6_src=2001:db8:1::1,ipv6_dst=ff02::1:ff00:3,icmpv6_type=135,icmpv6_code=0,nd_target=2001:db8:1::3,nd_sll=02:02:0a:01:01:01,nw_ttl=255",
 			[]string{"set_field:136->icmpv6_type", "set_field:00:00:11:11:11:11->nd_tll", "IN_PORT"},
 			nil,
 		},
@@ -293,7 +293,7 @@ func TestTraceBridged(t *testing.T) {
 		want, not    []string
 	}{
 		{
-			"ARP for a neighbour is answered", "in_port=1,dl_src=02:02:0a:02:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.2.1.1,arp_tpa=10.2.1.2,arp_sha=02:02:0a:02:01:01",
+			"ARP for a neighbor is answered", "in_port=1,dl_src=02:02:0a:02:01:01,dl_dst=ff:ff:ff:ff:ff:ff,arp,arp_op=1,arp_spa=10.2.1.1,arp_tpa=10.2.1.2,arp_sha=02:02:0a:02:01:01",
 			[]string{"set_field:02:02:0a:02:01:02->eth_src", "IN_PORT"},
 			[]string{"NORMAL"},
 		},

@@ -40,7 +40,7 @@ func TestTraceVXLANBridge(t *testing.T) {
 		{"br", "remote on a host with an IPv6 tunnel address", a + "dl_dst=02:02:0a:01:01:04,ip,nw_src=10.1.1.1,nw_dst=10.1.1.4", []string{id1, to6, "output:65000"}, []string{to3}},
 		{"br", "broadcast goes to the network's ports and hosts", a + everybody + "ip,nw_src=10.1.1.1,nw_dst=255.255.255.255", []string{id1, "output:2", to3, to6}, []string{"output:3", "output:4", "192.168.60.12"}},
 		{"br", "multicast of IPv6, too", a + "dl_dst=33:33:00:00:00:fb,ipv6,ipv6_src=2001:db8:1::1,ipv6_dst=ff02::fb", []string{"output:2", to3, to6}, nil},
-		{"br", "neighbour solicitation is flooded", a + "dl_dst=33:33:ff:00:00:03,icmp6,ipv6_src=2001:db8:1::1,ipv6_dst=ff02::1:ff00:3,icmpv6_type=135,icmpv6_code=0,nd_target=2001:db8:1::3,nd_sll=02:02:0a:01:01:01,nw_ttl=255", []string{"output:2", to3, to6}, nil},
+		{"br", "neighbor solicitation is flooded", a + "dl_dst=33:33:ff:00:00:03,icmp6,ipv6_src=2001:db8:1::1,ipv6_dst=ff02::1:ff00:3,icmpv6_type=135,icmpv6_code=0,nd_target=2001:db8:1::3,nd_sll=02:02:0a:01:01:01,nw_ttl=255", []string{"output:2", to3, to6}, nil},
 		{"br", "unknown MAC", a + "dl_dst=02:02:0a:09:09:09,ip,nw_src=10.1.1.1,nw_dst=10.9.9.9", []string{"output:2", to3}, nil},
 		{"br", "MAC of another network", a + "dl_dst=02:02:0a:01:02:01,ip,nw_src=10.1.1.1,nw_dst=10.1.2.1", nil, []string{"output:3"}},
 		{"br", "MAC of another tenant", a + "dl_dst=02:02:0a:01:01:02,ip,nw_src=10.1.1.1,nw_dst=10.1.1.2", []string{"output:2"}, []string{"output:4"}},

@@ -158,7 +158,7 @@ func TestTraceVLANRouting(t *testing.T) {
 		{"BGP with TTL security", out + "tcp,nw_src=50.1.1.201,nw_dst=50.1.1.2,tp_dst=179,nw_ttl=255", []string{"output:65001"}, nil},
 		{"the same from further away", out + "tcp,nw_src=50.1.1.201,nw_dst=50.1.1.2,tp_dst=179,nw_ttl=254", []string{"drop"}, []string{"output:65001"}},
 		{"ARP of the physical router", "in_port=65010,dl_src=02:00:00:00:00:0a," + bc + "arp,arp_op=1,arp_spa=50.1.1.200,arp_tpa=50.1.1.2", []string{"output:65001"}, nil},
-		{"its neighbour solicitation", "in_port=65010,dl_src=02:00:00:00:00:0a,dl_dst=33:33:ff:00:00:02,icmp6,ipv6_src=fe80::a,ipv6_dst=ff02::1:ff00:2,icmpv6_type=135,icmpv6_code=0,nw_ttl=255", []string{"output:65001"}, nil},
+		{"its neighbor solicitation", "in_port=65010,dl_src=02:00:00:00:00:0a,dl_dst=33:33:ff:00:00:02,icmp6,ipv6_src=fe80::a,ipv6_dst=ff02::1:ff00:2,icmpv6_type=135,icmpv6_code=0,nw_ttl=255", []string{"output:65001"}, nil},
 		{"its router advertisement", "in_port=65010,dl_src=02:00:00:00:00:0a,dl_dst=33:33:00:00:00:01,icmp6,ipv6_src=fe80::a,ipv6_dst=ff02::1,icmpv6_type=134,icmpv6_code=0,nw_ttl=255", []string{"drop"}, nil},
 		{"from the router itself", "in_port=65001,dl_src=02:03:c0:a8:3c:0a,dl_dst=02:00:00:00:00:0a,tcp,nw_src=50.1.1.2,nw_dst=50.1.1.200,tp_dst=179", []string{"output:65010"}, []string{"dec_ttl"}},
 		{"ARP for the gateway", "in_port=1,dl_src=02:02:0a:03:01:01," + bc + "arp,arp_op=1,arp_spa=10.3.1.1,arp_tpa=10.3.1.254,arp_sha=02:02:0a:03:01:01", []string{"IN_PORT"}, nil},

@@ -103,7 +103,7 @@ func (d *Driver) tell(k compiler.Kind, key string) {
 		d.learn()
 	case compiler.Announcement:
 		d.announceChanged(key)
-	case compiler.Neighbour:
+	case compiler.Neighbor:
 		d.warmUp(key)
 	case compiler.BGP:
 		d.router.wake()

@@ -104,7 +104,7 @@ func (c collector) bridge(ch chan<- prometheus.Metric, s *bridge) {
 	put(descSent, prometheus.CounterValue, float64(st.Sent))
 	put(descRestarts, prometheus.CounterValue, float64(st.Restarts))
 	put(descConnects, prometheus.CounterValue, float64(st.Connects))
-	for kind, n := range map[string]uint64{"dns": st.Queries, "neighbour": st.Solicitations, "reject": st.Rejections, "denied": st.Denials, "malformed": st.Malformed} {
+	for kind, n := range map[string]uint64{"dns": st.Queries, "neighbor": st.Solicitations, "reject": st.Rejections, "denied": st.Denials, "malformed": st.Malformed} {
 		put(descPacketIns, prometheus.CounterValue, float64(n), kind)
 	}
 	c.asked(s, put)

@@ -23,7 +23,7 @@ var traceWords = map[string]map[string]string{
 	"frame":         {"fixed": "containers do not send what only routers and servers say", "miss": "containers send IP and ARP only"},
 	"source":        {"fixed": "its source address is not the endpoint's own", "miss": "its source MAC address is not the endpoint's own"},
 	"source-nd":     {"fixed": "it speaks for an address that is not the endpoint's own"},
-	"neighbour":     {"fixed": "", "miss": "neither IP nor a question about neighbours"},
+	"neighbor":      {"fixed": "", "miss": "neither IP nor a question about neighbors"},
 	"dns-serve":     {"ep": "a name query: the name server of the host has it first"},
 	"service":       {"svc": "its destination is service %s"},
 	"service-state": {"svc": "a connection to service %s", "miss": "no provider of the service takes it"},

@@ -3,7 +3,7 @@
 // holds no truth of its own and is rebuilt from the claims by every new leader.
 //
 // Searching costs the same in a /29 and a /8, full or empty, and a Space takes memory
-// for claimed neighbourhoods only.
+// for claimed neighborhoods only.
 //
 // IPv4: the lowest free address first. IPv6: the one after the last handed out, so
 // that an address comes round again as late as possible. A pool is a run of IPv4

@@ -68,7 +68,7 @@ func (u *upstream) ask(ctx context.Context, req *dns.Msg, whole bool) (*dns.Msg,
 	}
 	question := req.Copy()
 	question.Id = dns.Id() // not the client's: it must be hard to guess (RFC 5452 section 4.3)
-	question.Extra = nil   // cookies and sizes are between two neighbours
+	question.Extra = nil   // cookies and sizes are between two neighbors
 	do := false
 	if opt := req.IsEdns0(); opt != nil {
 		do = opt.Do()

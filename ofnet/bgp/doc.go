@@ -12,9 +12,9 @@
 //	s.Announce([]netip.Addr{…})
 //	for _, r := range s.Routes() { … }
 //
-// When Run ends, the sessions end without a word, so that the neighbours keep the
+// When Run ends, the sessions end without a word, so that the neighbors keep the
 // routes of this host and expect it back (graceful restart, RFC 4724). Settled tells
-// when a new speaker has heard of all its neighbours what its predecessor knew.
+// when a new speaker has heard of all its neighbors what its predecessor knew.
 //
-// A host is no transit: what it learns from one neighbour it does not tell another.
+// A host is no transit: what it learns from one neighbor it does not tell another.
 package bgp

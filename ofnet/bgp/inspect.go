@@ -17,7 +17,7 @@ import (
 // State is the state of a speaker as reported to users.
 type State struct {
 	Peers      []Peer   `json:"peers,omitempty"`
-	Dsts       []string `json:"dsts,omitempty"`       // prefixes that neighbours have told of, sorted
+	Dsts       []string `json:"dsts,omitempty"`       // prefixes that neighbors have told of, sorted
 	Advertised []string `json:"advertised,omitempty"` // prefixes they have been told of, sorted
 }
 
@@ -93,7 +93,7 @@ func (s *server) inspect(ctx context.Context) (State, error) {
 	return p, nil
 }
 
-// list adds the prefixes of a neighbour's table to all and counts them.
+// list adds the prefixes of a neighbor's table to all and counts them.
 func (s *server) list(table api.TableType, peer string, all map[netip.Prefix]bool) (n int, err error) {
 	for family := range families {
 		err := s.gobgp.ListPath(apiutil.ListPathRequest{TableType: table, Name: peer, Family: family}, func(nlri bgp.NLRI, _ []*apiutil.Path) {

@@ -34,6 +34,7 @@ var avoided = []word{
 	{regexp.MustCompile(`(?i)\babsences?\b`), "host down, missing"},
 	{regexp.MustCompile(`(?i)\btenures?\b`), "leadership, term"},
 	{regexp.MustCompile(`(?i)\bnaive\b`), "reference model"},
+	{regexp.MustCompile(`(?i)neighbour`), "neighbor, as RFC 4861 has it"},
 	{regexp.MustCompile(`(?i)\b(is|are|keeps?|kept|stays?) apart\b`), "isolated, separate"},
 	{regexp.MustCompile(`(?i)\bheld to\b`), "subject to"},
 	{regexp.MustCompile(`(?i)\bheed(s|ed|ing)?\b`), "ignored, honored"},

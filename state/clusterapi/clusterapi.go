@@ -97,7 +97,7 @@ type ReportResponse struct {
 }
 
 // AnnounceRequest asks an agent to announce its endpoints in the underlay, by
-// gratuitous ARP and unsolicited neighbour advertisements.
+// gratuitous ARP and unsolicited neighbor advertisements.
 type AnnounceRequest struct {
 	Group int `json:"group"` // number of the group whose endpoints are meant; 0: all
 }

@@ -24,7 +24,7 @@ func (r *Router) hostAddrs() (addrs []netip.Addr) {
 	return addrs
 }
 
-// bgpd configures FRR: all hosts are neighbours, and may be missing.
+// bgpd configures FRR: all hosts are neighbors, and may be missing.
 func (r *Router) bgpd() string {
 	var b, four, six strings.Builder
 	fmt.Fprintf(&b, `router bgp %d

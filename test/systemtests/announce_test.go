@@ -51,7 +51,7 @@ func TestAnnouncements(t *testing.T) {
 		t.Errorf("the gratuitous ARP is %q, want %s", got, a.IPv4)
 	}
 	if got := advert(); !strings.Contains(got, a.IPv6) {
-		t.Errorf("the neighbour advertisement is %q, want %s", got, a.IPv6)
+		t.Errorf("the neighbor advertisement is %q, want %s", got, a.IPv6)
 	}
 	again := c.sees("host2", "eth2", "vlan 100 and arp and arp[6:2] = 1 and arp[14:4] = arp[24:4]")
 	h, err := c.Host("host1")
@@ -90,7 +90,7 @@ func TestAnnouncedWhenTheUplinkIsBack(t *testing.T) {
 		t.Errorf("the gratuitous ARP is %q, want %s", got, a.IPv4)
 	}
 	if got := advert(); !strings.Contains(got, a.IPv6) {
-		t.Errorf("the neighbour advertisement is %q, want %s", got, a.IPv6)
+		t.Errorf("the neighbor advertisement is %q, want %s", got, a.IPv6)
 	}
 	c.reaches("a", b.IPv4)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestFirstPacket: the first packet of a container that has just been attached is answered
-// by a neighbour on its host, also when another container had its address a moment ago, and the
+// by a neighbor on its host, also when another container had its address a moment ago, and the
 // machine has much to do. Other hosts follow the store: how soon they answer is measured.
 func TestFirstPacket(t *testing.T) {
 	c := up(t, lab.Config{Hosts: 2})

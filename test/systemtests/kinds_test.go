@@ -10,7 +10,7 @@ import (
 	"github.com/contiv/netplugin/test/lab"
 )
 
-// sender is what frames are made from: who sends, and the neighbour they are about.
+// sender is what frames are made from: who sends, and the neighbor they are about.
 type sender struct {
 	mac, otherMAC net.HardwareAddr
 	ip4, other4   netip.Addr
@@ -59,7 +59,7 @@ func groupMAC(a netip.Addr) net.HardwareAddr {
 	return net.HardwareAddr{0x33, 0x33, b[12], b[13], b[14], b[15]}
 }
 
-// macOf is where the link carries a packet to an address: to a group, or the neighbour.
+// macOf is where the link carries a packet to an address: to a group, or the neighbor.
 func (s sender) macOf(dst netip.Addr) net.HardwareAddr {
 	switch {
 	case dst == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
@@ -179,12 +179,12 @@ func option(typ byte, value []byte) []byte {
 	return append([]byte{typ, byte((len(value) + 9) / 8)}, pad(value)...)
 }
 
-// pad fills an option of neighbour discovery up to units of 8 bytes.
+// pad fills an option of neighbor discovery up to units of 8 bytes.
 func pad(value []byte) []byte {
 	return append(slices.Clone(value), make([]byte, (8-(len(value)+2)%8)%8)...)
 }
 
-// nd is a message of neighbour discovery about a target, with options.
+// nd is a message of neighbor discovery about a target, with options.
 func (s sender) nd(typ byte, src, dst, target netip.Addr, mark []byte, options ...[]byte) []byte {
 	flags := []byte{0, 0, 0, 0}
 	if typ == 136 {

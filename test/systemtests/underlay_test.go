@@ -72,7 +72,7 @@ func (c cluster) metric(host, name string) int {
 const foreignPackets = `contiv_ovs_foreign_tunnel_packets_total{bridge="contivVxlanBridge"}`
 
 // TestForeignTunnelPackets: what claims to be a frame of a network counts only from
-// tunnel addresses of hosts; neither neighbours on the underlay nor containers can make
+// tunnel addresses of hosts; neither neighbors on the underlay nor containers can make
 // one that arrives.
 func TestForeignTunnelPackets(t *testing.T) {
 	c := up(t, lab.Config{Hosts: 2})

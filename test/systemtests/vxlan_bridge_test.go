@@ -34,7 +34,7 @@ func TestVXLANBridge(t *testing.T) {
 	c.transfer("a", near)
 	c.transfer("a", b)
 	withoutGateway(t, c.Lab, "vxlan")
-	t.Run("every container is a neighbour", func(t *testing.T) {
+	t.Run("every container is a neighbor", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		for _, to := range []lab.Container{near, b, third} {
 			if out := c.run("a", "ip neigh show "+to.IPv4+" dev eth0"); !containsMAC(out, to.MAC) {

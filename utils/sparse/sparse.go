@@ -1,6 +1,6 @@
 // Package sparse has a set of integers that finds the lowest number not in it, or the
 // next one in it, in a handful of steps however large and however full the set is,
-// and that takes memory only for the neighbourhoods that are in use. It serves as the
+// and that takes memory only for the neighborhoods that are in use. It serves as the
 // free list of address and tag pools, from a /29 to a /8.
 package sparse
 

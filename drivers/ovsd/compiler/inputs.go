@@ -36,7 +36,7 @@ type Inputs struct {
 // BridgeState is what programs depend on in a bridge.
 type BridgeState struct {
 	Round     uint16 // part of cookies
-	NDByAgent bool   // the datapath cannot rewrite neighbour discovery
+	NDByAgent bool   // the datapath cannot rewrite neighbor discovery
 }
 
 // PortNumber has the two numbers of a port: the switch's and the one in its name.

@@ -54,7 +54,7 @@ const (
 
 	// Observers, notified when something they use has changed.
 	Announcement // by endpoint
-	Neighbour    // by tunnel address
+	Neighbor     // by tunnel address
 	BGP
 	HostPlan
 	Ports // the bridges' own ports and VLANs
@@ -67,7 +67,7 @@ var kindNames = [numKinds]string{
 	"pipeline", "tenant seen", "tenant rules", "peer", "address owner", "location", "group tag", "policy subject", "rule set bridges",
 	"fixed flows", "peer flows", "reach flows", "network flows", "flood flows", "group VLAN flows", "rule flows", "rule set flows", "service flows", "endpoint flows",
 	"policy flows", "own-node flows", "tenant flows", "host port flows", "uplink flows",
-	"announcement", "neighbour", "bgp", "host plan", "ports",
+	"announcement", "neighbor", "bgp", "host plan", "ports",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -149,7 +149,7 @@ var dependencies = []dependency{
 	{ControlPorts, ReachFlows, one},
 	{ControlPorts, HostPlan, one},
 	{Uplink, UplinkFlows, same},
-	{Tunnel, Neighbour, allOf(PeerFlows)},
+	{Tunnel, Neighbor, allOf(PeerFlows)},
 
 	{Pipeline, FixedFlows, one},
 	{Pipeline, PeerFlows, allOf(PeerFlows)},
@@ -172,7 +172,7 @@ var dependencies = []dependency{
 	{TenantSeen, TenantFlows, same},
 	{TenantRules, EndpointFlows, endpointsOfTenant},
 	{Peer, PeerFlows, same},
-	{Peer, Neighbour, same},
+	{Peer, Neighbor, same},
 	{AddressOwner, EndpointFlows, same},
 	{AddressOwner, HostPlan, one},
 	{Location, FloodFlows, same},

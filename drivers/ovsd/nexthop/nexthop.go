@@ -15,19 +15,19 @@ import (
 	"github.com/contiv/netplugin/utils/netx"
 )
 
-// validNeighbour are the states in which a neighbour's address may be used (NUD_VALID).
-const validNeighbour = netlink.NUD_PERMANENT | netlink.NUD_NOARP | netlink.NUD_REACHABLE | netlink.NUD_PROBE | netlink.NUD_STALE | netlink.NUD_DELAY
+// validNeighbor are the states in which a neighbor's address may be used (NUD_VALID).
+const validNeighbor = netlink.NUD_PERMANENT | netlink.NUD_NOARP | netlink.NUD_REACHABLE | netlink.NUD_PROBE | netlink.NUD_STALE | netlink.NUD_DELAY
 
 // MACs returns the MACs of a link's neighbors.
 func MACs(link int) (map[netip.Addr]ofnet.MAC, error) {
 	list, err := netx.ListSafely(func() ([]netlink.Neigh, error) { return netlink.NeighList(link, netlink.FAMILY_ALL) })
 	if err != nil {
-		return nil, fmt.Errorf("read the neighbours on link %d: %w", link, err)
+		return nil, fmt.Errorf("read the neighbors on link %d: %w", link, err)
 	}
 	macs := map[netip.Addr]ofnet.MAC{}
 	for _, n := range list {
 		a, ok := netip.AddrFromSlice(n.IP)
-		if ok && n.State&validNeighbour != 0 && len(n.HardwareAddr) == len(ofnet.MAC{}) {
+		if ok && n.State&validNeighbor != 0 && len(n.HardwareAddr) == len(ofnet.MAC{}) {
 			macs[a.Unmap()] = ofnet.MAC(n.HardwareAddr)
 		}
 	}
@@ -56,12 +56,12 @@ func Watch(ctx context.Context, name string) (<-chan struct{}, error) {
 	}
 	// An overrun loses events: then everything is checked again.
 	options := func(error) { wake() }
-	links, neighbours := make(chan netlink.LinkUpdate, 64), make(chan netlink.NeighUpdate, 64)
+	links, neighbors := make(chan netlink.LinkUpdate, 64), make(chan netlink.NeighUpdate, 64)
 	if err := netlink.LinkSubscribeWithOptions(links, ctx.Done(), netlink.LinkSubscribeOptions{ErrorCallback: options}); err != nil {
 		return nil, fmt.Errorf("watch the links: %w", err)
 	}
-	if err := netlink.NeighSubscribeWithOptions(neighbours, ctx.Done(), netlink.NeighSubscribeOptions{ErrorCallback: options}); err != nil {
-		return nil, fmt.Errorf("watch the neighbours: %w", err)
+	if err := netlink.NeighSubscribeWithOptions(neighbors, ctx.Done(), netlink.NeighSubscribeOptions{ErrorCallback: options}); err != nil {
+		return nil, fmt.Errorf("watch the neighbors: %w", err)
 	}
 	go func() { // ends with the channels, which end with ctx
 		for u := range links {
@@ -71,7 +71,7 @@ func Watch(ctx context.Context, name string) (<-chan struct{}, error) {
 		}
 	}()
 	go func() {
-		for u := range neighbours {
+		for u := range neighbors {
 			if link, err := netlinksafe.LinkByName(name); err == nil && link.Attrs().Index == u.LinkIndex {
 				wake()
 			}

@@ -6,14 +6,14 @@ import (
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
-// neighbour passes containers' ARP and neighbor discovery to the responders. With nd,
+// neighbor passes containers' ARP and neighbor discovery to the responders. With nd,
 // nothing link-local passes: routed networks have no common link.
-type neighbour struct{ arp, nd bool }
+type neighbor struct{ arp, nd bool }
 
-func (neighbour) id() uint8       { return featureNeighbour }
-func (neighbour) tables() []table { return []table{tableNeighbour} }
+func (neighbor) id() uint8       { return featureNeighbor }
+func (neighbor) tables() []table { return []table{tableNeighbor} }
 
-func (f neighbour) part(p *Pipeline, o Object) part {
+func (f neighbor) part(p *Pipeline, o Object) part {
 	switch o.(type) {
 	case Base:
 		return part{rows: f.base(p)}
@@ -21,10 +21,10 @@ func (f neighbour) part(p *Pipeline, o Object) part {
 	return part{}
 }
 
-func (f neighbour) base(p *Pipeline) []row {
+func (f neighbor) base(p *Pipeline) []row {
 	var rows []row
 	add := func(priority uint16, m of.Match, do of.Instructions) {
-		rows = append(rows, row{tableNeighbour, priority, m, do})
+		rows = append(rows, row{tableNeighbor, priority, m, do})
 	}
 	if f.arp {
 		add(prioNormal, of.NewMatch().ARP(arpRequest), goTo(p.to(tableARP)))
