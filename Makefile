@@ -34,7 +34,7 @@ v2plugin: build ## make the managed plugin of the Docker Engine, for docker plug
 	rm -rf dist/v2plugin
 	$(GO) run ./scripts/image -plugin dist/v2plugin
 
-test: deps consul build ## run all tests (as root), in about 35 minutes
+test: deps consul build ## run all tests (as root), in about 40 minutes
 	$(GO) run ./scripts/gotest -alone /test/ $$($(CLUSTER) && echo -tags kubernetes) -p $(JOBS) -timeout 45m $(PACKAGES)
 	@$(CLUSTER) || echo "not run: the tests with a real cluster of Kubernetes; make test-k8s builds it, once, and runs them"
 
