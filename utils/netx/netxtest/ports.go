@@ -15,7 +15,15 @@ func FreeAddress(t testing.TB) string {
 	t.Helper()
 	const low, high = 20000, 32768
 	for range 100 {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(low+rand.IntN(high-low)))
+		port := strconv.Itoa(low + rand.IntN(high-low))
+		// Tests of other packages run at the same time, and must not take the port while its
+		// server is down. An abstract socket goes with the process, however that ends.
+		claim, err := net.Listen("unix", "@contiv-test-port-"+port)
+		if err != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = claim.Close() })
+		addr := net.JoinHostPort("127.0.0.1", port)
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
 			continue
