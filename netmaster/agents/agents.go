@@ -103,7 +103,7 @@ func (c *Client) ReclaimEndpoint(ctx context.Context, host, endpoint string) err
 // Trace asks the agent of a host for the way of a packet through it.
 func (c *Client) Trace(ctx context.Context, host string, hop traceapi.HopRequest) (*traceapi.Hop, error) {
 	answer := &traceapi.Hop{}
-	if err := c.ask(ctx, question{host, http.MethodPost, traceapi.PathAgent, "trace"}, hop, answer); err != nil {
+	if err := c.ask(ctx, host, question{http.MethodPost, traceapi.PathAgent, "trace"}, hop, answer); err != nil {
 		return nil, fmt.Errorf("ask host %s: %w", host, err)
 	}
 	if len(answer.Ends) == 0 {

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
@@ -38,27 +37,18 @@ func (c *Client) Announce(ctx context.Context, group int) (int, error) {
 			ports[info.Hostname] = info
 		}
 	}
-	var (
-		mu     sync.Mutex
-		total  int
-		failed []error
-		g      errgroup.Group
-	)
-	g.SetLimit(atOnce)
-	for host, info := range ports {
-		g.Go(func() error {
-			n, err := c.announce(ctx, info, group)
-			mu.Lock()
-			defer mu.Unlock()
-			total += n
-			if err != nil {
-				failed = append(failed, fmt.Errorf("have host %s announce group %d: %w", host, group, err))
-			}
-			return nil
-		})
+	answers, failed := each(ctx, ports, func(ctx context.Context, host string, info objdb.ServiceInfo) (int, error) {
+		n, err := c.announce(ctx, info, group)
+		if err != nil {
+			return 0, fmt.Errorf("have host %s announce group %d: %w", host, group, err)
+		}
+		return n, nil
+	})
+	total := 0
+	for _, n := range answers {
+		total += n
 	}
-	_ = g.Wait() // the functions return none
-	return total, errors.Join(failed...)
+	return total, errors.Join(slices.Collect(maps.Values(failed))...)
 }
 
 func (c *Client) announce(ctx context.Context, info objdb.ServiceInfo, group int) (int, error) {

@@ -9,26 +9,27 @@ import (
 	"github.com/contiv/netplugin/utils/errs"
 )
 
-// question is a request to the agent of a host.
+// question is a request to an agent.
 type question struct {
-	host, method, path string
-	cannot             string // what an agent that does not know the path cannot do yet
+	method, path string
+	cannot       string // what an agent that does not know the path cannot do yet
 }
 
 // ask sends in as JSON, unless it is nil, and reads the answer into out.
-func (c *Client) ask(ctx context.Context, q question, in, out any) error {
-	_, err := c.askHeader(ctx, q, in, out)
+func (c *Client) ask(ctx context.Context, host string, q question, in, out any) error {
+	addr, err := c.find(ctx, host)
+	if err != nil {
+		return err
+	}
+	_, err = c.askAt(ctx, addr, q, in, out)
 	return err
 }
 
-// askHeader is ask that returns the header of the answer.
-func (c *Client) askHeader(ctx context.Context, q question, in, out any) (http.Header, error) {
-	addr, err := c.find(ctx, q.host)
-	if err != nil {
-		return nil, err
-	}
+// askAt is ask for an agent whose address is known. It returns the header of the answer.
+func (c *Client) askAt(ctx context.Context, addr string, q question, in, out any) (http.Header, error) {
 	var body []byte
 	if in != nil {
+		var err error
 		if body, err = json.Marshal(in); err != nil {
 			return nil, errs.Wrap(errs.Internal, err)
 		}

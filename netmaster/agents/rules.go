@@ -7,10 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
@@ -34,30 +31,15 @@ func (c *Client) RuleHits(ctx context.Context) (hits map[string]Hits, asked int,
 	}
 	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()
+	answers, failed := each(ctx, hosts, func(ctx context.Context, _, addr string) (map[string]Hits, error) { return c.ruleHits(ctx, addr) })
 	hits = map[string]Hits{}
-	var mu sync.Mutex
-	var g errgroup.Group
-	g.SetLimit(atOnce)
-	for host, addr := range hosts {
-		g.Go(func() error {
-			one, err := c.ruleHits(ctx, addr)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				silent = append(silent, host)
-				return nil
-			}
-			asked++
-			for id, h := range one {
-				sum := hits[id]
-				hits[id] = Hits{sum.Packets + h.Packets, sum.Bytes + h.Bytes}
-			}
-			return nil
-		})
+	for _, one := range answers {
+		for id, h := range one {
+			sum := hits[id]
+			hits[id] = Hits{sum.Packets + h.Packets, sum.Bytes + h.Bytes}
+		}
 	}
-	_ = g.Wait() // the functions return none
-	slices.Sort(silent)
-	return hits, asked, silent, nil
+	return hits, len(answers), slices.Sorted(maps.Keys(failed)), nil
 }
 
 func (c *Client) ruleHits(ctx context.Context, addr string) (hits map[string]Hits, err error) {

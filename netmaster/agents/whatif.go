@@ -11,23 +11,33 @@ import (
 // Ask asks the agent of a host what NetworkPolicies say of a connection of one of its
 // endpoints.
 func (c *Client) Ask(ctx context.Context, host string, q flowapi.PolicyQuestion) (decisions []flowapi.Decision, err error) {
-	err = c.ask(ctx, question{host, http.MethodPost, flowapi.PathAgentAsk, "explain NetworkPolicies"}, q, &decisions)
+	err = c.ask(ctx, host, question{http.MethodPost, flowapi.PathAgentAsk, "explain NetworkPolicies"}, q, &decisions)
 	return decisions, err
 }
 
-// TryPolicies asks the agent of a host what NetworkPolicies would have done to the connections
-// it has recorded.
-func (c *Client) TryPolicies(ctx context.Context, host string, req flowapi.PolicyPreviewRequest) (*flowapi.Preview, error) {
-	out := &flowapi.Preview{}
-	return out, c.ask(ctx, question{host, http.MethodPost, flowapi.PathAgentTests, "preview NetworkPolicies"}, req, out)
+// TryPolicies asks the agents of hosts what NetworkPolicies would have done to the connections
+// they have recorded. Those that did not answer are in failed, with the reason.
+func (c *Client) TryPolicies(ctx context.Context, hosts []string, req flowapi.PolicyPreviewRequest) (previews map[string]flowapi.Preview, failed map[string]error) {
+	q := question{http.MethodPost, flowapi.PathAgentTests, "preview NetworkPolicies"}
+	return askAll(ctx, c, hosts, func(ctx context.Context, _, addr string) (out flowapi.Preview, err error) {
+		_, err = c.askAt(ctx, addr, q, req, &out)
+		return out, err
+	})
 }
 
-// FlowHits asks the agent of a host how often rules have decided, and since when it counts.
-func (c *Client) FlowHits(ctx context.Context, host string) (hits []flowapi.Hits, since time.Time, err error) {
-	header, err := c.askHeader(ctx, question{host, http.MethodGet, flowapi.PathAgentHits, "count what rules decide"}, nil, &hits)
-	if err != nil {
-		return nil, since, err
-	}
-	since, _ = time.Parse(time.RFC3339, header.Get(flowapi.HeaderSince)) // one that does not say has counted for long
-	return hits, since, nil
+// FlowHits is how often rules have decided on a host, and since when it counts.
+type FlowHits struct {
+	Hits  []flowapi.Hits
+	Since time.Time // zero: for long
+}
+
+// FlowHits asks the agents of hosts how often rules have decided. Those that did not answer are
+// in failed, with the reason.
+func (c *Client) FlowHits(ctx context.Context, hosts []string) (hits map[string]FlowHits, failed map[string]error) {
+	q := question{http.MethodGet, flowapi.PathAgentHits, "count what rules decide"}
+	return askAll(ctx, c, hosts, func(ctx context.Context, _, addr string) (out FlowHits, err error) {
+		header, err := c.askAt(ctx, addr, q, nil, &out.Hits)
+		out.Since, _ = time.Parse(time.RFC3339, header.Get(flowapi.HeaderSince)) // one that does not say has counted for long
+		return out, err
+	})
 }

@@ -4,23 +4,20 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/contiv/netplugin/netmaster/agents"
 	"github.com/contiv/netplugin/state/flowapi"
 )
 
-const (
-	hitsAtOnce = 32              // agents asked at a time
-	hitsWithin = 4 * time.Second // who asks shall not wait for hosts that are unreachable
-)
+// hitsWithin is how long agents are waited for: who asks shall not wait for hosts that are
+// unreachable.
+const hitsWithin = 4 * time.Second
 
 // Counters are asked how often rules have decided.
 type Counters interface {
-	// FlowHits returns what an agent has counted, and since when.
-	FlowHits(ctx context.Context, host string) (hits []flowapi.Hits, since time.Time, err error)
+	// FlowHits returns what agents have counted, and why others did not answer, by host.
+	FlowHits(ctx context.Context, hosts []string) (map[string]agents.FlowHits, map[string]error)
 }
 
 // hitKey is what hits of several hosts are summed up by.
@@ -45,26 +42,16 @@ func (s *Service) Hits(ctx context.Context, from Counters, rules []flowapi.Hits,
 		answer.Missing = append(answer.Missing, unregistered(host))
 	}
 	sums.add(rules, show)
-	var mu sync.Mutex
-	var g errgroup.Group
-	g.SetLimit(hitsAtOnce)
-	for _, host := range there {
-		g.Go(func() error {
-			hits, since, err := from.FlowHits(ctx, host)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				answer.Missing = append(answer.Missing, flowapi.Missing{Host: host, Error: err.Error()})
-				return nil
-			}
-			if since.After(answer.Since) {
-				answer.Since = since
-			}
-			sums.add(hits, show)
-			return nil
-		})
+	answers, failed := from.FlowHits(ctx, there)
+	for host, err := range failed {
+		answer.Missing = append(answer.Missing, flowapi.Missing{Host: host, Error: err.Error()})
 	}
-	_ = g.Wait() // the functions return none
+	for _, one := range answers {
+		if one.Since.After(answer.Since) {
+			answer.Since = one.Since
+		}
+		sums.add(one.Hits, show)
+	}
 	for _, h := range sums {
 		answer.Hits = append(answer.Hits, *h)
 	}

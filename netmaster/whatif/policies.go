@@ -4,20 +4,15 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/state/flowapi"
 )
 
-// atOnce limits how many agents are asked at the same time.
-const atOnce = 32
-
 // Hosts preview NetworkPolicies.
 type Hosts interface {
 	Hosts(ctx context.Context) ([]string, error)
-	TryPolicies(ctx context.Context, host string, req flowapi.PolicyPreviewRequest) (*flowapi.Preview, error)
+	// TryPolicies returns the previews, and why there is none of the others, by host.
+	TryPolicies(ctx context.Context, hosts []string, req flowapi.PolicyPreviewRequest) (map[string]flowapi.Preview, map[string]error)
 }
 
 // PreviewPolicies adds to out what NetworkPolicies would have done to the connections that the
@@ -27,25 +22,15 @@ func PreviewPolicies(ctx context.Context, agents Hosts, req flowapi.PreviewReque
 	if err != nil {
 		return err
 	}
-	var mu sync.Mutex
-	var g errgroup.Group
-	g.SetLimit(atOnce)
-	for _, host := range hosts {
-		g.Go(func() error {
-			one, err := agents.TryPolicies(ctx, host, flowapi.PolicyPreviewRequest{NetworkPolicies: req.NetworkPolicies, Since: req.Since, Limit: req.Limit})
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				out.Missing = append(out.Missing, flowapi.Missing{Host: host, Error: err.Error()})
-				return nil
-			}
-			out.Examined, out.WouldDeny, out.WouldAllow = out.Examined+one.Examined, out.WouldDeny+one.WouldDeny, out.WouldAllow+one.WouldAllow
-			out.Denied, out.Allowed = append(out.Denied, one.Denied...), append(out.Allowed, one.Allowed...)
-			out.Gaps = append(out.Gaps, one.Gaps...)
-			return nil
-		})
+	previews, failed := agents.TryPolicies(ctx, hosts, flowapi.PolicyPreviewRequest{NetworkPolicies: req.NetworkPolicies, Since: req.Since, Limit: req.Limit})
+	for host, err := range failed {
+		out.Missing = append(out.Missing, flowapi.Missing{Host: host, Error: err.Error()})
 	}
-	_ = g.Wait() // the functions return none
+	for _, one := range previews {
+		out.Examined, out.WouldDeny, out.WouldAllow = out.Examined+one.Examined, out.WouldDeny+one.WouldDeny, out.WouldAllow+one.WouldAllow
+		out.Denied, out.Allowed = append(out.Denied, one.Denied...), append(out.Allowed, one.Allowed...)
+		out.Gaps = append(out.Gaps, one.Gaps...)
+	}
 	for _, list := range []*[]flowapi.PreviewedFlow{&out.Denied, &out.Allowed} {
 		slices.SortFunc(*list, func(a, b flowapi.PreviewedFlow) int { return a.Record.Start.Compare(b.Record.Start) })
 		*list = (*list)[:min(len(*list), req.Limit)]
