@@ -41,6 +41,7 @@ type Connections interface {
 	// listed in several parts: as it was translated, and as it was decided about. The value
 	// is valid during the call only. It fails with Unavailable while the switch cannot be asked.
 	Connections(ctx context.Context, yield func(*Connection)) error
-	// Withheld counts the denied packets of which the log was not told.
-	Withheld(ctx context.Context) (uint64, error)
+	// Withheld counts the denied packets of which the log was not told, by the meter that held
+	// them back. A meter that is made again counts from zero.
+	Withheld(ctx context.Context) (map[string]uint64, error)
 }

@@ -112,20 +112,20 @@ func addrOf(b []byte) netip.Addr {
 	return a
 }
 
-// Withheld counts the packets that the log was not told of since the meters were made:
+// Withheld counts the packets that the log was not told of, by meter and since that was made:
 // those that were above the rates of denied and of rejected packets.
-func (s *Switch) Withheld(ctx context.Context) (uint64, error) {
+func (s *Switch) Withheld(ctx context.Context) (map[uint32]uint64, error) {
 	meters, err := s.meterStats(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var n uint64
+	counts := map[uint32]uint64{}
 	for _, m := range meters {
 		if m.ID == rejectMeter || m.ID >= firstLogMeter && m.ID <= tunnelLogMeter || m.ID >= firstAgentMeter && m.ID < firstAgentMeter+portMeters {
 			for _, band := range m.Bands {
-				n += band.Packets
+				counts[m.ID] += band.Packets
 			}
 		}
 	}
-	return n, nil
+	return counts, nil
 }

@@ -31,7 +31,7 @@ type Driver struct {
 	stuck    error // of Detach
 	unwell   error
 	tracked  []drivers.Connection
-	withheld uint64
+	withheld map[string]uint64
 	netns    func(path string) bool // whether there is such a namespace; nil: always
 }
 
@@ -71,7 +71,7 @@ func (d *Driver) with(f func()) {
 func (d *Driver) Unwell(err error) { d.with(func() { d.unwell = err }) }
 
 // Track replaces what Connections and Withheld tell.
-func (d *Driver) Track(withheld uint64, all ...drivers.Connection) {
+func (d *Driver) Track(withheld map[string]uint64, all ...drivers.Connection) {
 	d.with(func() { d.tracked, d.withheld = all, withheld })
 }
 
@@ -87,10 +87,10 @@ func (d *Driver) Connections(_ context.Context, yield func(*drivers.Connection))
 }
 
 // Withheld implements drivers.Connections.
-func (d *Driver) Withheld(context.Context) (uint64, error) {
+func (d *Driver) Withheld(context.Context) (map[string]uint64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.withheld, nil
+	return maps.Clone(d.withheld), nil
 }
 
 // Run waits for ctx.

@@ -2,6 +2,7 @@ package ovsd
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 
 	"github.com/contiv/netplugin/drivers"
@@ -92,16 +93,18 @@ func (z zones) connection(e *conntable.Entry, c *drivers.Connection) bool {
 }
 
 // Withheld reads the meters of the bridges.
-func (d *Driver) Withheld(ctx context.Context) (uint64, error) {
-	var sum uint64
+func (d *Driver) Withheld(ctx context.Context) (map[string]uint64, error) {
+	out := map[string]uint64{}
 	for _, b := range d.bridges {
-		n, err := b.sw.Withheld(ctx)
+		counts, err := b.sw.Withheld(ctx)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		sum += n
+		for meter, n := range counts {
+			out[fmt.Sprintf("%s meter %d", b.name, meter)] = n
+		}
 	}
-	return sum, nil
+	return out, nil
 }
 
 // denied passes a denied packet on, with the names of what the switch knows by numbers.

@@ -18,16 +18,12 @@ const (
 	DefaultSize = 64 << 20  // bytes
 	keep        = time.Hour // how long records stay at most
 
-	pollInterval = time.Second
-	pollShare    = 33 // a reading may take one part in so many of the time
-
-	joinFor      = time.Second // denials are joined
-	mostJoining  = 1 << 14     // denials that are being joined
-	mostWaiting  = 1 << 13     // denied packets that have not been looked at
-	mostGaps     = 256
-	gapFor       = time.Minute // gaps of one cause are joined
-	sweepsEvery  = time.Second
-	withheldLong = 5 * time.Second
+	joinFor     = time.Second // denials are joined
+	mostJoining = 1 << 14     // denials that are being joined
+	mostWaiting = 1 << 13     // denied packets that have not been looked at
+	mostGaps    = 256
+	gapFor      = time.Minute // gaps of one cause are joined
+	sweepsEvery = time.Second
 )
 
 // Config configures a log.
@@ -121,65 +117,6 @@ func (l *Log) Run(ctx context.Context, source drivers.Connections) error {
 			l.deny(d)
 		case <-sweep.C:
 			l.sweep()
-		}
-	}
-}
-
-// follow reads the connections until ctx ends.
-func (l *Log) follow(ctx context.Context, source drivers.Connections) {
-	for said := ""; ; {
-		began := time.Now()
-		err := l.poll(ctx, source)
-		took := time.Since(began)
-		if err != nil && ctx.Err() == nil && err.Error() != said {
-			said = err.Error()
-			l.cfg.Log.WithError(err).Warn("cannot read the switch's connections for the flow log; retrying")
-		}
-		if err == nil {
-			said = ""
-		}
-		wait := max(pollInterval, took*pollShare)
-		l.pace(wait, took)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait - min(took, wait)):
-		}
-	}
-}
-
-// pace notes how often connections are read, and says when that changes.
-func (l *Log) pace(wait, took time.Duration) {
-	slow := wait > 2*pollInterval
-	l.mu.Lock()
-	was := l.stats.slow
-	l.stats.slow, l.stats.took = slow, took
-	l.mu.Unlock()
-	switch {
-	case slow && !was:
-		l.cfg.Log.WithFields(logrus.Fields{"interval": wait.Round(time.Second), "reading": took.Round(time.Millisecond)}).
-			Warn("the switch has so many connections that the flow log reads them less often; shorter ones may be missing")
-	case !slow && was:
-		l.cfg.Log.Info("the flow log reads the switch's connections every second again")
-	}
-}
-
-// countWithheld tells of the packets that the switch did not hand over.
-func (l *Log) countWithheld(ctx context.Context, source drivers.Connections) {
-	last, known := uint64(0), false
-	tick := time.NewTicker(withheldLong)
-	defer tick.Stop()
-	for {
-		if n, err := source.Withheld(ctx); err == nil {
-			if known && n > last {
-				l.gap(n-last, "more packets were denied than the switch hands over")
-			}
-			last, known = n, true
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
 		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -19,6 +21,7 @@ import (
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/flowapi"
+	"github.com/contiv/netplugin/utils/errs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,7 +96,7 @@ func conn(sport int, change func(*drivers.Connection)) drivers.Connection {
 // reads has the log read a table.
 func (h host) reads(all ...drivers.Connection) {
 	h.t.Helper()
-	h.driver.Track(0, all...)
+	h.driver.Track(nil, all...)
 	if err := h.poll(h.t.Context(), h.driver); err != nil {
 		h.t.Fatal(err)
 	}
@@ -413,7 +416,7 @@ func TestAge(t *testing.T) {
 // TestRun: the log reads the switch, and tells of what that withheld.
 func TestRun(t *testing.T) {
 	h := newHost(t, 0)
-	h.driver.Track(10, conn(1, nil))
+	h.driver.Track(map[string]uint64{"a": 10}, conn(1, nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)
@@ -436,4 +439,71 @@ func TestRun(t *testing.T) {
 	if err := <-done; !seen[flowapi.Allowed] || !seen[flowapi.Denied] || err == nil {
 		t.Errorf("%v, %v", seen, err)
 	}
+}
+
+// TestIncrease: a meter that goes, or comes back, hides nothing of what the others withhold.
+func TestIncrease(t *testing.T) {
+	for name, c := range map[string]struct {
+		last, counts map[string]uint64
+		expected     uint64
+	}{
+		"nothing":             {map[string]uint64{"a": 5}, map[string]uint64{"a": 5}, 0},
+		"more":                {map[string]uint64{"a": 5, "b": 1}, map[string]uint64{"a": 7, "b": 2}, 3},
+		"a meter has gone":    {map[string]uint64{"a": 5, "b": 100}, map[string]uint64{"a": 7}, 2},
+		"a meter has come":    {map[string]uint64{"a": 5}, map[string]uint64{"a": 5, "b": 4}, 4},
+		"a meter begins anew": {map[string]uint64{"a": 5}, map[string]uint64{"a": 3}, 3},
+	} {
+		if n := increase(c.last, c.counts); n != c.expected {
+			t.Errorf("%s: %d, expected %d", name, n, c.expected)
+		}
+	}
+}
+
+// TestWithheld: what was withheld before the first reading is of the agent before, what is
+// withheld after it is told, however late that reading was.
+func TestWithheld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		source := &meters{err: errs.New(errs.Unavailable, "not yet")}
+		go h.countWithheld(ctx, source)
+		missed := func() uint64 {
+			synctest.Wait()
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.stats.missed
+		}
+		time.Sleep(time.Second)
+		source.set(map[string]uint64{"a": 7}, nil)
+		time.Sleep(withheldAgain)
+		synctest.Wait()
+		source.set(map[string]uint64{"a": 10}, nil)
+		time.Sleep(withheldEvery)
+		if n := missed(); n != 3 {
+			t.Errorf("%d packets are told as missed, expected 3", n)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
+// meters are those of a switch without connections.
+type meters struct {
+	mu     sync.Mutex
+	counts map[string]uint64
+	err    error
+}
+
+func (m *meters) set(counts map[string]uint64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts, m.err = counts, err
+}
+
+func (*meters) Connections(context.Context, func(*drivers.Connection)) error { return nil }
+
+func (m *meters) Withheld(context.Context) (map[string]uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.counts, m.err
 }

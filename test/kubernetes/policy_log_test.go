@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/contiv/netplugin/state/flowapi"
 )
@@ -22,6 +23,7 @@ func (p probed) logged() {
 	to := p.pods["x/a"].v4
 	decided := func(from netip.Addr, verdict flowapi.Verdict, by flowapi.Decision) {
 		p.eventually(fmt.Sprintf("a record of %s to %s is %s by %s", from, to, verdict, by.Policy), func() (bool, string) {
+			p.observe(ask, time.Second) // again, as the switch hands over only so many denied packets at once
 			text := p.netctl("flows", "--json", "--from", from.String(), "--to", to.String(), "--proto", "tcp", "--port", "80")
 			for line := range strings.Lines(text) {
 				var e flowapi.Event
