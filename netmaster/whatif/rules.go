@@ -54,12 +54,10 @@ func (r *Rules) Judge(tenant string, c judge.Connection) flowapi.Decision {
 	if by < 0 {
 		return flowapi.Decision{By: flowapi.ByDefault, Verdict: flowapi.Allowed}
 	}
-	d := flowapi.Decision{By: flowapi.ByRule, Verdict: verdicts[verdict]}
+	d := flowapi.Decision{By: flowapi.ByRule, Verdict: flowapi.Verdict(verdict.String())}
 	d.Policy, d.Rule = list.records[by].Names()
 	return d
 }
-
-var verdicts = map[judge.Verdict]flowapi.Verdict{judge.Allowed: flowapi.Allowed, judge.Rejected: flowapi.Rejected, judge.Denied: flowapi.Denied}
 
 // recorded is the connection of a record, as rules see it; ok is false for one that rules are
 // not about.

@@ -84,8 +84,6 @@ func (b *ruleBook) list(tenant string) ruleList {
 	return list
 }
 
-var verdicts = map[judge.Verdict]flowapi.Verdict{judge.Allowed: flowapi.Allowed, judge.Rejected: flowapi.Rejected, judge.Denied: flowapi.Denied}
-
 // audit says what rules in audit mode would have decided about a connection, and counts it;
 // nothing if that is what has been decided.
 func (l *Log) audit(s shared, proto uint8, src, dst netip.AddrPort, from, to flowapi.End, n uint32, now time.Time) flowapi.Decision {
@@ -98,7 +96,7 @@ func (l *Log) audit(s shared, proto uint8, src, dst netip.AddrPort, from, to flo
 		return flowapi.Decision{}
 	}
 	by := ruleOf(r.ID)
-	d := flowapi.Decision{Host: l.cfg.Host, At: l.place(from, to), By: by.by, Policy: by.policy, Rule: by.rule, Verdict: verdicts[judge.Of(r)]}
+	d := flowapi.Decision{Host: l.cfg.Host, At: l.place(from, to), By: by.by, Policy: by.policy, Rule: by.rule, Verdict: flowapi.Verdict(judge.Of(r).String())}
 	l.hits.count(s.tenant, d, true, n, now)
 	if d.Verdict == s.verdict {
 		return flowapi.Decision{}

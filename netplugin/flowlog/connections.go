@@ -128,7 +128,7 @@ func (l *Log) begin(t *tracked, now time.Time) {
 		t.fresh = nil // translated; whether it passes is yet to be seen
 		return
 	}
-	s := shared{tenant: c.Tenant, verdict: flowapi.Allowed, proto: protoName(c.Proto), decisions: l.decisions(c, from, to)}
+	s := shared{tenant: c.Tenant, verdict: flowapi.Allowed, proto: flowapi.ProtoName(c.Proto), decisions: l.decisions(c, from, to)}
 	if c.Service.IsValid() {
 		s.service = l.names.service(c.Tenant, c.Proto, unmapped(c.Service))
 	}
@@ -188,16 +188,6 @@ func (l *Log) place(from, to flowapi.End) string {
 		return flowapi.AtDestination
 	}
 	return flowapi.AtSource
-}
-
-var protoNames = map[uint8]string{1: "icmp", 6: "tcp", 17: "udp", 58: "icmpv6", 132: "sctp"}
-
-// protoName is an IP protocol as records name it.
-func protoName(proto uint8) string {
-	if name, ok := protoNames[proto]; ok {
-		return name
-	}
-	return strconv.Itoa(int(proto))
 }
 
 func unmapped(a netip.AddrPort) netip.AddrPort {

@@ -47,7 +47,7 @@ func (l *Log) deny(d drivers.Denied) {
 	if j := l.joining[key]; j != nil && now.Before(j.until) {
 		if e := l.ring.at(j.record); e != nil {
 			e.end, e.count, j.more = now.UnixNano(), e.count+1, true
-			l.hits.count(e.names.Value().tenant, last(e.names.Value().decisions), false, 1, now)
+			l.hits.count(e.names.Value().tenant, e.names.Value().decisions[0], false, 1, now)
 			return
 		}
 	}
@@ -62,7 +62,7 @@ func (l *Log) deny(d drivers.Denied) {
 	e.start, e.end, e.count = now.UnixNano(), now.UnixNano(), 1
 	l.joining[key] = &joined{record: l.put(e), until: now.Add(joinFor)}
 	s := e.names.Value()
-	l.hits.count(s.tenant, last(s.decisions), false, 1, now)
+	l.hits.count(s.tenant, s.decisions[0], false, 1, now)
 }
 
 // endJoined tells of records into which packets were joined. The caller holds mu.
@@ -144,12 +144,9 @@ const ethTypeARP = 0x0806
 func deniedProto(d drivers.Denied) string {
 	switch {
 	case d.Src.Addr().IsValid() && d.EthType != ethTypeARP:
-		return protoName(d.Proto)
+		return flowapi.ProtoName(d.Proto)
 	case d.EthType == ethTypeARP:
 		return "arp"
 	}
 	return fmt.Sprintf("ethertype 0x%04x", d.EthType)
 }
-
-// last is the decision that denied.
-func last(all [3]flowapi.Decision) flowapi.Decision { return all[0] }

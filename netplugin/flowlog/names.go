@@ -341,12 +341,11 @@ func (n *names) withdrawService(id string) {
 	delete(n.frontend, id)
 }
 
-// ruleOf reads the id of a rule's record: <tenant>:<group>:<tenant>:<policy>:<tenant>:<policy>:<rule>:<name>.
+// ruleOf reads the id of a rule's record. One that is not netmaster's stands for itself.
 func ruleOf(id string) decider {
-	parts := strings.Split(id, ":")
-	const policy, rule = 3, 6
-	if len(parts) < rule+2 {
+	policy, rule := state.PolicyRule{RuleID: id}.Names()
+	if policy == "" {
 		return decider{by: flowapi.ByRule, policy: id}
 	}
-	return decider{flowapi.ByRule, parts[policy], strings.Join(parts[rule:len(parts)-1], ":")}
+	return decider{flowapi.ByRule, policy, rule}
 }

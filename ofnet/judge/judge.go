@@ -31,6 +31,9 @@ const (
 	Denied
 )
 
+// String is allowed, rejected or denied, as in flowapi.Verdict.
+func (v Verdict) String() string { return [...]string{"allowed", "rejected", "denied"}[v] }
+
 // Of is what a rule says of a connection that it matches.
 func Of(r ofnet.Rule) Verdict {
 	switch {

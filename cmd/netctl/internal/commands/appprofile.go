@@ -58,10 +58,7 @@ func listAppGroups(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return refused(err)
 	}
-	if cmd.Bool("json") {
-		return printJSON(cmd, p)
-	}
-	return print(cmd, strings.Join(p.EndpointGroups, ",")+"\n")
+	return show(cmd, p, strings.Join(p.EndpointGroups, ",")+"\n")
 }
 
 func appProfileListing() listing[contivmodel.AppProfile, contivmodel.NoOper] {

@@ -44,12 +44,7 @@ func runDoctor(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return refused(err)
 	}
-	if cmd.Bool("json") {
-		err = printJSON(cmd, report)
-	} else {
-		err = print(cmd, doctorText(report))
-	}
-	if err != nil {
+	if err := show(cmd, report, doctorText(report)); err != nil {
 		return err
 	}
 	return verdict(report)

@@ -34,10 +34,7 @@ func explain(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return refused(err)
 	}
-	if cmd.Bool("json") {
-		return printJSON(cmd, e)
-	}
-	return print(cmd, explanationText(e))
+	return show(cmd, e, explanationText(e))
 }
 
 // explanationText shows an explanation to people.

@@ -106,7 +106,7 @@ func (v *flowView) take(e flowapi.Event) error {
 	case e.Heartbeat != nil && e.Heartbeat.Live:
 		return v.table()
 	case e.Missing != nil:
-		return v.note(fmt.Sprintf("host %s did not answer: %s", printable(e.Missing.Host), printable(e.Missing.Error)))
+		return v.note(missingText(*e.Missing))
 	case e.Gap != nil:
 		return v.note(gapText(*e.Gap))
 	case e.Record != nil && v.live:
@@ -115,6 +115,10 @@ func (v *flowView) take(e flowapi.Event) error {
 		v.records = append(v.records, *e.Record)
 	}
 	return nil
+}
+
+func missingText(m flowapi.Missing) string {
+	return fmt.Sprintf("host %s did not answer: %s", printable(m.Host), printable(m.Error))
 }
 
 func gapText(g flowapi.Gap) string {

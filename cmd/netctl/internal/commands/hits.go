@@ -3,7 +3,6 @@ package commands
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -29,10 +28,7 @@ func showHits(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return refused(err)
 	}
-	if cmd.Bool("json") {
-		return printJSON(cmd, answer)
-	}
-	return print(cmd, hitsText(answer))
+	return show(cmd, answer, hitsText(answer))
 }
 
 // hitsText shows hits to people.
@@ -58,7 +54,7 @@ func hitsText(a *flowapi.HitsAnswer) string {
 	}
 	text := table{headers: []string{"Tenant", "Rule", "Verdict", "Hits", "Last hour", "Last hit"}, dashes: []int{6, 16, 8, 4, 9, 20}}.format(rows)
 	for _, m := range a.Missing {
-		text += fmt.Sprintf("host %s did not answer: %s\n", printable(m.Host), printable(m.Error))
+		text += missingText(m) + "\n"
 	}
 	return text
 }

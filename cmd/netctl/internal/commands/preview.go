@@ -82,10 +82,7 @@ func previewChanges(ctx context.Context, cmd *cli.Command, c *client.Client, req
 	if err != nil {
 		return refused(err)
 	}
-	if cmd.Bool("json") {
-		return printJSON(cmd, p)
-	}
-	return print(cmd, outcomeText(p, since))
+	return show(cmd, p, outcomeText(p, since))
 }
 
 // outcomeText shows a preview to people.
@@ -112,7 +109,7 @@ func outcomeText(p *flowapi.Preview, since time.Duration) string {
 		list("would now allow", p.WouldAllow, p.Allowed)
 	}
 	for _, m := range p.Missing {
-		fmt.Fprintf(&b, "host %s did not answer: %s\n", printable(m.Host), printable(m.Error))
+		b.WriteString(missingText(m) + "\n")
 	}
 	for _, g := range p.Gaps {
 		b.WriteString(gapText(g) + "\n")

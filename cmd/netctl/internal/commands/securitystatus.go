@@ -28,10 +28,7 @@ func showSecurity(ctx context.Context, cmd *cli.Command) error {
 	if err := askSecurity(ctx, cmd, http.MethodGet, securityapi.PathStatus, nil, &s); err != nil {
 		return err
 	}
-	if cmd.Bool("json") {
-		return printJSON(cmd, s)
-	}
-	return print(cmd, describeSecurity(s, time.Now()))
+	return show(cmd, s, describeSecurity(s, time.Now()))
 }
 
 func describeSecurity(s securityapi.Status, now time.Time) string {

@@ -37,6 +37,14 @@ func (t table) format(rows [][]string) string {
 	return text.String()
 }
 
+// show prints what was asked for: v as JSON with --json, else the text.
+func show(cmd *cli.Command, v any, text string) error {
+	if cmd.Bool("json") {
+		return printJSON(cmd, v)
+	}
+	return print(cmd, text)
+}
+
 // printJSON prints v with two blanks of indentation.
 func printJSON(cmd *cli.Command, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")

@@ -43,10 +43,7 @@ func tracePacket(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return refused(err)
 	}
-	if cmd.Bool("json") {
-		return printJSON(cmd, t)
-	}
-	return print(cmd, traceText(t, cmd.Bool("verbose")))
+	return show(cmd, t, traceText(t, cmd.Bool("verbose")))
 }
 
 // traceText shows a trace to people.
