@@ -20,7 +20,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image v2plugin test test-ovs test-long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd k8s-tests test-k8s conformance ui fmt install install-files clean help
+.PHONY: build image v2plugin test test-ovs test-long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd vm k8s-tests test-k8s conformance ui fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -75,7 +75,7 @@ lint: ## go mod tidy, vet, staticcheck, gofumpt, the project's own rules
 	$(TOOL) staticcheck -tags kubernetes ./test/kubernetes ./test/bench
 	@unformatted="$$($(TOOL) gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
-	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/diagrams scripts/ovs scripts/vulncheck scripts/deps scripts/fuzz scripts/version-flags .ci/run
+	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/diagrams scripts/ovs scripts/vm scripts/vm-image scripts/vm-init scripts/vulncheck scripts/deps scripts/fuzz scripts/version-flags .ci/run
 	sh -n install/image/entrypoint
 
 vulncheck: ## look for known vulnerabilities in Go modules; VULNDB is the database's URL
@@ -98,6 +98,10 @@ kubernetes: ## build the programs of Kubernetes that tests use into a cache, onc
 
 containerd: ## build the containerd 2.3 that tests use into a cache, once
 	scripts/containerd
+
+vm: ## make the emulated machine with the kernel's datapath that scripts/vm starts, once
+	scripts/deps vm
+	scripts/vm-image
 
 k8s-tests: ## build Kubernetes' own end-to-end tests into a cache, once
 	scripts/k8s-tests

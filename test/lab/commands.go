@@ -75,7 +75,7 @@ func (h *Host) netpluginArgs() []string {
 	args := []string{
 		"netplugin", "--mode", c.Mode, "--netmode", c.NetMode, "--fwdmode", c.FwdMode,
 		"--host", h.Name, "--ctrl-ip", h.ControlIP(), "--vtep-ip", h.VTEPIP(),
-		"--log-level", c.LogLevel,
+		"--log-level", c.LogLevel, "--ovs-datapath", c.Datapath,
 	}
 	args = append(args, h.storeFlags()...)
 	args = append(args, h.agentTLS()...)

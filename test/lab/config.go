@@ -18,18 +18,21 @@ const MaxHosts = 99
 
 // Config describes a lab. The zero value of a field means its default.
 type Config struct {
-	Dir     string `json:"-"`             // where the lab keeps its files; must not hold anything else
-	Bin     string `json:"bin"`           // directory with the binaries of make build
-	Init    string `json:"init"`          // program that calls Play first; default Bin/contiv-lab
-	OVS     string `json:"ovs,omitempty"` // directory with the programs of another Open vSwitch (scripts/ovs); default the machine's
-	Hosts   int    `json:"hosts"`         // 1–99, default 3
-	Masters int    `json:"masters"`       // hosts 1…Masters run netmaster; default 1
-	NetMode string `json:"netmode"`       // vxlan (default) | vlan
-	FwdMode string `json:"fwdmode"`       // routing | bridge; default routing with vxlan, bridge with vlan
-	Store   string `json:"store"`         // embedded (default): etcd in netmaster | etcd: Debian's | consul, both on the masters' hosts
-	Mode    string `json:"mode"`          // plugin mode of the daemons; default kubernetes, with an Engine docker
-	Docker  string `json:"docker"`        // Docker Engine of every host: none (default), 20 (the distribution's) or 28 (of scripts/dockerd)
-	DNS     string `json:"dns"`           // --dns of netplugin; default its own
+	Dir  string `json:"-"`             // where the lab keeps its files; must not hold anything else
+	Bin  string `json:"bin"`           // directory with the binaries of make build
+	Init string `json:"init"`          // program that calls Play first; default Bin/contiv-lab
+	OVS  string `json:"ovs,omitempty"` // directory with the programs of another Open vSwitch (scripts/ovs); default the machine's
+	// Datapath of the hosts' Open vSwitch: DatapathUser (default) or DatapathKernel, for which the
+	// machine needs the module openvswitch.
+	Datapath string `json:"datapath"`
+	Hosts    int    `json:"hosts"`   // 1–99, default 3
+	Masters  int    `json:"masters"` // hosts 1…Masters run netmaster; default 1
+	NetMode  string `json:"netmode"` // vxlan (default) | vlan
+	FwdMode  string `json:"fwdmode"` // routing | bridge; default routing with vxlan, bridge with vlan
+	Store    string `json:"store"`   // embedded (default): etcd in netmaster | etcd: Debian's | consul, both on the masters' hosts
+	Mode     string `json:"mode"`    // plugin mode of the daemons; default kubernetes, with an Engine docker
+	Docker   string `json:"docker"`  // Docker Engine of every host: none (default), 20 (the distribution's) or 28 (of scripts/dockerd)
+	DNS      string `json:"dns"`     // --dns of netplugin; default its own
 	// Kubernetes makes the hosts nodes of a cluster, with its control plane on host1.
 	Kubernetes bool `json:"kubernetes,omitempty"`
 	// Containerd says which one the nodes of the cluster have, host by host: 1 (the
@@ -83,6 +86,12 @@ const (
 	ProxyPods = "pods" // the agents lead pods only
 )
 
+// Values of Config.Datapath, which are those of netplugin --ovs-datapath.
+const (
+	DatapathUser   = "netdev"
+	DatapathKernel = "system"
+)
+
 // Values of Config.Store.
 const (
 	StoreEmbedded = "embedded"
@@ -103,6 +112,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	set(&c.FwdMode, "routing")
 	set(&c.Store, StoreEmbedded)
+	set(&c.Datapath, DatapathUser)
 	if c.Docker != DockerNone {
 		set(&c.Mode, "docker")
 	}
@@ -143,6 +153,8 @@ func (c Config) withDefaults() (Config, error) {
 		return invalid("fwdmode bridge cannot be used with netmode vxlan: expected routing")
 	case c.Store != StoreEmbedded && c.Store != StoreEtcd && c.Store != StoreConsul:
 		return invalid("store %q: expected %s, %s or %s", c.Store, StoreEmbedded, StoreEtcd, StoreConsul)
+	case c.Datapath != DatapathUser && c.Datapath != DatapathKernel:
+		return invalid("datapath %q: expected %s or %s", c.Datapath, DatapathUser, DatapathKernel)
 	case c.Docker != DockerNone && c.Docker != DockerPacked && c.Docker != DockerBuilt:
 		return invalid("docker %q: expected %s or %s", c.Docker, DockerPacked, DockerBuilt)
 	case len(c.Routers) > MaxRouters:
@@ -214,6 +226,9 @@ func (c Config) findPrograms() error {
 		if _, err := os.Stat(binary); err != nil {
 			return errs.New(errs.NotFound, "program %s is missing: run make consul", binary)
 		}
+	}
+	if _, err := os.Stat("/sys/module/openvswitch"); err != nil && c.Datapath == DatapathKernel {
+		return errs.New(errs.NotFound, "this kernel has no module openvswitch loaded, which datapath %s needs: run modprobe openvswitch, or use make vm and scripts/vm", c.Datapath)
 	}
 	if err := findDocker(c.Docker); err != nil {
 		return err

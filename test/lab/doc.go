@@ -3,7 +3,7 @@
 //
 // A host is a network, mount, pid, uts and ipc namespace with a /run, /etc, /var and
 // /opt of its own, so that every daemon in it uses its default paths and ports. It
-// has its own Open vSwitch with the userspace datapath. An underlay, in one more set
+// has its own Open vSwitch, with the userspace datapath unless [Config] says otherwise. An underlay, in one more set
 // of namespaces, joins the hosts by three networks:
 //
 //	            underlay
@@ -16,7 +16,8 @@
 //	           192.168.60.1x
 //
 // br-ext is an Open vSwitch bridge with the tunnel address on its local port:
-// the userspace datapath encapsulates by itself and must own that address.
+// the userspace datapath encapsulates by itself and must own that address. With the
+// kernel's datapath there is no such bridge, and eth1 has the address.
 //
 // Nothing of a lab is in the machine's own namespaces, and no state has to be kept:
 // each host depends on one process, its init, which the lab finds in /proc by its

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/contiv/netplugin/utils/errs"
 )
@@ -108,7 +109,7 @@ func removeCgroups(cgroup string) error {
 			if err == nil && d.IsDir() {
 				all = append(all, path)
 			}
-			if errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // of the second version there is one hierarchy, with files
 				return nil
 			}
 			return err

@@ -15,7 +15,11 @@ import (
 	"github.com/contiv/netplugin/test/lab/hostinit"
 )
 
-// tunnelBridge carries the tunnel address on its local port and eth1 as its only
+// tunnelLink is the host's end of the tunnel network. The kernel's datapath sends through the
+// host's own network, so the tunnel address is on this link there.
+const tunnelLink = "eth1"
+
+// tunnelBridge carries the tunnel address on its local port and tunnelLink as its only
 // other port. The userspace datapath finds the way to a remote VTEP through it.
 const tunnelBridge = "br-ext"
 
@@ -67,8 +71,11 @@ func (h *Host) startVswitchd(ctx context.Context) error {
 
 // ConnectTunnel connects the host's Open vSwitch, whoever runs it, to the tunnel network.
 func (h *Host) ConnectTunnel(ctx context.Context) error {
+	if h.lab.cfg.Datapath == DatapathKernel {
+		return h.startKernelDatapath(ctx)
+	}
 	// A veth has no hardware that would fill in checksums.
-	links := []string{"eth1", "eth2"}
+	links := []string{tunnelLink, "eth2"}
 	if h.lab.cfg.Takeover {
 		links = append(links, "eth0")
 	}
@@ -82,13 +89,32 @@ func (h *Host) ConnectTunnel(ctx context.Context) error {
 	_, err := h.Output(
 		ctx, "ovs-vsctl", ovsWait(ctx), "--may-exist", "add-br", tunnelBridge,
 		"--", "set", "bridge", tunnelBridge, "datapath_type=netdev", fmt.Sprintf("other_config:hwaddr=02:60:00:00:00:%02x", h.Number),
-		"--", "--may-exist", "add-port", tunnelBridge, "eth1",
-		"--", "set", "Open_vSwitch", ".", "external_ids:lab-started="+strconv.FormatInt(time.Now().UnixNano(), 10),
+		"--", "--may-exist", "add-port", tunnelBridge, tunnelLink,
+		"--", "set", "Open_vSwitch", ".", startedNow(),
 	)
 	if err != nil {
 		return h.explain(err, vswitchd)
 	}
 	return h.addressTunnel()
+}
+
+// tunnelInterface is the link of a host that has its tunnel address.
+func (c Config) tunnelInterface() string {
+	if c.Datapath == DatapathKernel {
+		return tunnelLink
+	}
+	return tunnelBridge
+}
+
+// startedNow is a setting of the switch that is new each time.
+func startedNow() string {
+	return "external_ids:lab-started=" + strconv.FormatInt(time.Now().UnixNano(), 10)
+}
+
+// startKernelDatapath waits for ovs-vswitchd. There is nothing to connect.
+func (h *Host) startKernelDatapath(ctx context.Context) error {
+	_, err := h.Output(ctx, "ovs-vsctl", ovsWait(ctx), "set", "Open_vSwitch", ".", startedNow())
+	return h.explain(err, vswitchd)
 }
 
 // addressTunnel sets the address as the host's init does when the bridge appears, so that the

@@ -109,7 +109,7 @@ func (h *Host) configure() error {
 				return fmt.Errorf("set link %s up: %w", n.link, err)
 			}
 			if n.bridge != "control" {
-				continue // the tunnel address sits on br-ext, and the trunk has none
+				continue // the host's init sets the tunnel address, and the trunk has none
 			}
 			if err := hostinit.Address(nl, link, hostPrefix(n, h.Number)); err != nil {
 				return err

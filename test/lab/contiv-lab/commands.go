@@ -88,6 +88,7 @@ func upCommand(bin string) *cli.Command {
 			&cli.IntFlag{Name: "masters", Value: 1, Usage: "number of hosts that run netmaster, from host1 on"},
 			&cli.StringFlag{Name: "netmode", Value: "vxlan", Usage: "vxlan or vlan"},
 			&cli.StringFlag{Name: "fwdmode", Usage: "routing or bridge; by default routing for vxlan, bridge for vlan"},
+			&cli.StringFlag{Name: "datapath", Value: lab.DatapathUser, Usage: "of Open vSwitch: netdev (userspace), or system (the kernel's), for which the kernel must have the module openvswitch loaded"},
 			&cli.StringFlag{Name: "dns", Usage: "on, off or auto: whether netplugin answers name queries; by default as it does by itself"},
 			&cli.StringFlag{Name: "store", Value: lab.StoreEmbedded, Usage: "embedded, or etcd or consul for a separate one"},
 			&cli.StringFlag{Name: "docker", Usage: "a Docker Engine on every host: 20 (the distribution's) or 28 (run make dockerd first)"},
@@ -111,7 +112,7 @@ func upCommand(bin string) *cli.Command {
 			began := time.Now()
 			_, err := lab.Up(ctx, lab.Config{
 				Dir: c.String("dir"), Bin: c.String("bin"), Hosts: c.Int("hosts"), Masters: c.Int("masters"),
-				NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"), Relay: c.String("docker") != "" && !c.Bool("managed"),
+				Datapath: c.String("datapath"), NetMode: c.String("netmode"), FwdMode: c.String("fwdmode"), Store: c.String("store"), Docker: c.String("docker"), DNS: c.String("dns"), Relay: c.String("docker") != "" && !c.Bool("managed"),
 				Mode: c.String("mode"), Managed: c.Bool("managed"),
 				Routers: c.StringSlice("routers"), Bare: c.Bool("bare"), Kubernetes: c.Bool("kubernetes"), Containerd: c.StringSlice("containerd"), ServiceProxy: c.String("service-proxy"), LogLevel: c.String("log-level"), Timeout: c.Duration("timeout"), TLS: tlsMode(c),
 				AgentFlags: agentFlags(c),

@@ -24,6 +24,9 @@ const binEnv = "CONTIV_BIN"
 // ovsEnv names the directory of another Open vSwitch, which scripts/ovs prints.
 const ovsEnv = "CONTIV_OVS"
 
+// datapathEnv is lab.Config.Datapath of labs whose tests do not choose it.
+const datapathEnv = "CONTIV_TEST_DATAPATH"
+
 // Up brings up a lab for a test, with the binaries of the source at hand, in a
 // directory of its own. When the test ends the lab is taken down, and the test fails
 // if anything is left of it. If the test has failed it shows what the daemons had to
@@ -41,6 +44,9 @@ func UpFrom(t testing.TB, c lab.Config) *lab.Lab {
 	t.Helper()
 	if c.OVS == "" {
 		c.OVS = os.Getenv(ovsEnv)
+	}
+	if c.Datapath == "" {
+		c.Datapath = os.Getenv(datapathEnv)
 	}
 	if c.Dir == "" {
 		c.Dir = filepath.Join(t.TempDir(), "lab")
