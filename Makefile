@@ -20,7 +20,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image v2plugin test test-ovs test-long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd vm k8s-tests test-k8s conformance ui fmt install install-files clean help
+.PHONY: build image v2plugin test test-ovs test-long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd vm k8s-tests test-k8s conformance scale ui fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -43,6 +43,9 @@ test-k8s: deps kubernetes containerd build ## run the tests with a real cluster 
 
 conformance: deps kubernetes k8s-tests build ## run Kubernetes' own end-to-end tests of the network, and write docs/conformance.md
 	$(GO) run ./test/conformance
+
+scale: deps build ## measure clusters of up to 1,000 hosts (as root), in about an hour, and write docs/scale.md
+	$(GO) run ./test/scale
 
 test-long: kubernetes containerd test race fuzz ## the same, then the race detector, long tests and fuzzing
 
