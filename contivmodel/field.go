@@ -40,18 +40,20 @@ const (
 	TextField   FieldType = "string"
 	NumberField FieldType = "integer"
 	ListField   FieldType = "array" // of texts
+	SwitchField FieldType = "boolean"
 )
 
 // namePattern is what IsName accepts, as a regular expression.
 const namePattern = `^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*$`
 
-// member is a field of a Go type: exactly one of text, number and list leads to it.
+// member is a field of a Go type: exactly one of text, number, list and on leads to it.
 type member[T any] struct {
 	Field
 
 	text   func(*T) *string
 	number func(*T) *int
 	list   func(*T) *[]string
+	on     func(*T) *bool
 
 	// valid reports whether a text, or each text of a list, is well-formed. It is not
 	// asked about an empty text unless the field is required.
@@ -96,13 +98,15 @@ func (m *member[T]) describe() Field {
 		f.Type = NumberField
 	case m.list != nil:
 		f.Type = ListField
+	case m.on != nil:
+		f.Type = SwitchField
 	default:
 		f.Type = TextField
 	}
 	return f
 }
 
-// texts returns the texts of a field: none for a number.
+// texts returns the texts of a field: none for a number or a switch.
 func (m *member[T]) texts(obj *T) []string {
 	switch {
 	case m.text != nil:
@@ -116,6 +120,9 @@ func (m *member[T]) texts(obj *T) []string {
 
 // check checks the form of a field, after filling in its default.
 func (m *member[T]) check(obj *T) error {
+	if m.on != nil {
+		return nil // true and false are all there is
+	}
 	if m.number != nil {
 		n := m.number(obj)
 		if preset, ok := m.Default.(int); ok && *n == 0 {
@@ -208,6 +215,7 @@ type Member struct {
 	text   *string
 	number *int
 	list   *[]string
+	on     *bool
 }
 
 func (m *member[T]) of(obj *T, f Field) Member {
@@ -217,32 +225,38 @@ func (m *member[T]) of(obj *T, f Field) Member {
 		v.text = m.text(obj)
 	case m.number != nil:
 		v.number = m.number(obj)
+	case m.on != nil:
+		v.on = m.on(obj)
 	default:
 		v.list = m.list(obj)
 	}
 	return v
 }
 
-// Value returns a string, an int or a []string.
+// Value returns a string, an int, a bool or a []string.
 func (m Member) Value() any {
 	switch {
 	case m.text != nil:
 		return *m.text
 	case m.number != nil:
 		return *m.number
+	case m.on != nil:
+		return *m.on
 	default:
 		return *m.list
 	}
 }
 
-// Set takes a value over: a string, an int or a []string, as the type of the field has
-// it. nil empties it.
+// Set takes a value over: a string, an int, a bool or a []string, as the type of the field
+// has it. nil empties it.
 func (m Member) Set(v any) {
 	switch {
 	case m.text != nil:
 		*m.text, _ = v.(string)
 	case m.number != nil:
 		*m.number, _ = v.(int)
+	case m.on != nil:
+		*m.on, _ = v.(bool)
 	default:
 		*m.list, _ = v.([]string)
 	}
@@ -250,7 +264,7 @@ func (m Member) Set(v any) {
 
 // Empty reports whether a member says nothing.
 func (m Member) Empty() bool {
-	return m.text != nil && *m.text == "" || m.number != nil && *m.number == 0 || m.list != nil && len(*m.list) == 0
+	return m.text != nil && *m.text == "" || m.number != nil && *m.number == 0 || m.list != nil && len(*m.list) == 0 || m.on != nil && !*m.on
 }
 
 // Equal reports whether the same field of two objects says the same.
@@ -266,6 +280,8 @@ func (m Member) String() string {
 	switch {
 	case m.number != nil:
 		return strconv.Itoa(*m.number)
+	case m.on != nil:
+		return strconv.FormatBool(*m.on)
 	case m.Empty():
 		return `""`
 	case m.text != nil:

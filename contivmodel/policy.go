@@ -2,6 +2,7 @@ package contivmodel
 
 // Policy is a set of rules that groups can be put under.
 type Policy struct {
+	Audit      bool           `json:"audit,omitempty"`
 	Key        string         `json:"key"`
 	Mode       string         `json:"mode,omitempty"` // enforce (also if empty) | audit
 	PolicyName string         `json:"policyName,omitempty"`
@@ -50,6 +51,10 @@ func PolicyKind() Kind[Policy, PolicyOper] {
 		key:    func(p *Policy) *string { return &p.Key },
 		unlink: func(p *Policy) { p.LinkSets, p.Links = PolicyLinkSets{}, PolicyLinks{} },
 		members: []member[Policy]{
+			{
+				Field: Field{Name: "audit", Text: "hosts write the connections that its rules decide to their audit files"},
+				on:    func(p *Policy) *bool { return &p.Audit },
+			},
 			{
 				Field: Field{Name: "mode", Text: "audit: its rules decide nothing, and log what they would have decided; empty: enforce", Values: modes},
 				text:  func(p *Policy) *string { return &p.Mode },

@@ -54,4 +54,6 @@ type Rule struct {
 	// Audit: it decides nothing. Connections of its tenant are tracked if there is a log, which
 	// says what it would have decided.
 	Audit bool
+	// AuditFile: connections that it decides go to the audit file, if there is a log.
+	AuditFile bool
 }

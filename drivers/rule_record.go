@@ -36,7 +36,7 @@ func RuleOf(rec state.PolicyRule) (Rule, error) {
 	case !ofnet.KnownFlags(rec.TCPFlags):
 		return bad("TCP flags", strconv.Quote(rec.TCPFlags), "syn, syn,ack, ack, syn,!ack, !syn,ack or none")
 	}
-	r := Rule{Tenant: tenant, Audit: rec.Mode == "audit", Rule: ofnet.Rule{
+	r := Rule{Tenant: tenant, Audit: rec.Mode == "audit", AuditFile: rec.AuditFile, Rule: ofnet.Rule{
 		ID: rec.RuleID, Priority: uint8(rec.Priority), Deny: rec.Action != "allow", Reject: rec.Action == "reject",
 		SrcGroup: uint32(rec.SrcEndpointGroup), DstGroup: uint32(rec.DstEndpointGroup),
 		Proto: uint8(rec.IPProtocol), SrcPort: uint16(rec.SrcPort), DstPort: uint16(rec.DstPort), Flags: rec.TCPFlags,

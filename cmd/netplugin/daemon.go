@@ -32,7 +32,8 @@ type daemon struct {
 	driver *ovsd.Driver
 	flows  *flowlog.Log // nil: connections are not logged
 	export export.Exporters
-	kube   *kubernetes // nil outside Kubernetes
+	audit  *export.Exporter // one of export; nil: connections are not logged
+	kube   *kubernetes      // nil outside Kubernetes
 	agent  *agent.Agent
 	master *cluster.Master
 	creds  *pki.Credentials // of this host; nil in mode off
@@ -69,6 +70,9 @@ func (d *daemon) wire() error {
 	d.flows = o.flows.log(o.host, d.podAt, d.log.WithField("part", "flows"))
 	if d.export, err = o.flows.exporters(o.host, d.log.WithField("part", "flows")); err != nil {
 		return err
+	}
+	if d.audit = o.flows.audit(o.host, d.log.WithField("part", "flows")); d.audit != nil {
+		d.export = append(d.export, d.audit)
 	}
 	if d.driver, err = ovsd.New(d.switchConfig(o.sources(apiServer))); err != nil {
 		return err
@@ -137,6 +141,16 @@ func (d *daemon) metrics() *prometheus.Registry {
 		registry.MustRegister(d.flows, d.export)
 	}
 	return registry
+}
+
+// notes are what should not have happened, or not go on, but keeps no container from being
+// attached.
+func (d *daemon) notes() map[string]string {
+	notes := d.driver.Notes()
+	if d.audit != nil && d.audit.Failing() != nil {
+		notes["audit"] = "the audit file gets nothing: " + d.audit.Failing().Error()
+	}
+	return notes
 }
 
 // checks are what must hold for containers to be attached, by the name that /readyz gives

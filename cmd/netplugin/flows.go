@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/netip"
+	"path/filepath"
 
 	"github.com/sirupsen/logrus"
 	"github.com/urfave/cli/v3"
@@ -26,6 +27,10 @@ type flowOptions struct {
 	which string
 	size  int // MiB
 	to    []string
+
+	auditDir  string
+	auditSize int // MiB
+	auditKeep int
 }
 
 func (o *flowOptions) flags() []cli.Flag {
@@ -42,6 +47,18 @@ func (o *flowOptions) flags() []cli.Flag {
 			Name: "flow-export", Destination: &o.to, Sources: env.Var("FLOW_EXPORT"),
 			Usage: "`collector` of the flow log: ipfix://host:port, otlp+http://host:port/v1/logs or file:/path (repeatable)",
 		},
+		&cli.StringFlag{
+			Name: "audit-dir", Value: "/var/log/contiv", Destination: &o.auditDir, TakesFile: true, Sources: env.Var("AUDIT_DIR"),
+			Usage: "`directory` of the audit file, " + export.AuditFile + ", which gets the connections that rules of policies with audit decide",
+		},
+		&cli.IntFlag{
+			Name: "audit-size", Value: 16, Destination: &o.auditSize, Sources: env.Var("AUDIT_SIZE"),
+			Usage: "`MiB` at which the audit file is rotated",
+		},
+		&cli.IntFlag{
+			Name: "audit-keep", Value: 4, Destination: &o.auditKeep, Sources: env.Var("AUDIT_KEEP"),
+			Usage: "how many rotated audit files are kept",
+		},
 	}
 }
 
@@ -54,6 +71,12 @@ func (o *flowOptions) validate() error {
 	}
 	if len(o.to) > 0 && o.which == flowLogOff {
 		return cliconf.Usagef("--flow-export needs a log: --flow-log is off")
+	}
+	if !filepath.IsAbs(o.auditDir) {
+		return cliconf.Usagef("--audit-dir %q: expected an absolute path", o.auditDir)
+	}
+	if o.auditSize < 1 || o.auditSize > 1<<20 || o.auditKeep < 1 || o.auditKeep > 1000 {
+		return cliconf.Usagef("--audit-size and --audit-keep: expected at least 1 MiB and 1 file")
 	}
 	if _, err := o.exporters("", nil); err != nil {
 		return cliconf.Usagef("--flow-export: %w", err)
@@ -72,6 +95,14 @@ func (o *flowOptions) exporters(host string, log logrus.FieldLogger) (export.Exp
 		all = append(all, e)
 	}
 	return all, nil
+}
+
+// audit is the exporter to the audit file; nil if there is no log.
+func (o *flowOptions) audit(host string, log logrus.FieldLogger) *export.Exporter {
+	if o.which == flowLogOff {
+		return nil
+	}
+	return export.NewAudit(o.auditDir, host, int64(o.auditSize)<<20, o.auditKeep, log)
 }
 
 // mode is what the switch prepares.

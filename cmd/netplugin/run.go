@@ -118,7 +118,7 @@ func (d *daemon) runInspect(ctx context.Context, g *errgroup.Group, checks map[s
 	sources := inspect.Sources{
 		Driver: d.driver.Inspect, Agent: func() any { return d.agent.Status() },
 		Reclaim: inspect.Reclaim(d.driver), Services: d.driver.ServiceCounts, Rules: d.driver.RuleHits, Trace: d.driver.Trace,
-		Checks: checks, Notes: d.driver.Notes, Metrics: d.metrics(),
+		Checks: checks, Notes: d.notes, Metrics: d.metrics(),
 		BGP:  func(ctx context.Context) (any, error) { return d.driver.InspectBGP(ctx) },
 		Host: d.o.host, Examine: d.driver.Examine, Probe: d.driver.Probe, Certificate: func() *doctorapi.Certificate { return doctorapi.CertificateOf(d.creds) },
 		Support: map[string]func(context.Context, io.Writer) error{

@@ -276,6 +276,8 @@ func (d *document) schemaOf(t reflect.Type) *schema {
 		return &schema{Type: "object", AdditionalProperties: d.schemaOf(t.Elem())}
 	case reflect.Int, reflect.Int64:
 		return &schema{Type: "integer"}
+	case reflect.Bool:
+		return &schema{Type: "boolean"}
 	default:
 		return &schema{Type: "string"}
 	}

@@ -140,7 +140,7 @@ func check[T, O any](t *testing.T, kind contivmodel.Kind[T, O], valid T) {
 		}
 		isText := field.Type.Kind() == reflect.String
 		if want := map[reflect.Kind]contivmodel.FieldType{
-			reflect.String: contivmodel.TextField, reflect.Int: contivmodel.NumberField, reflect.Slice: contivmodel.ListField,
+			reflect.String: contivmodel.TextField, reflect.Int: contivmodel.NumberField, reflect.Slice: contivmodel.ListField, reflect.Bool: contivmodel.SwitchField,
 		}[field.Type.Kind()]; f.Type != want {
 			t.Errorf("%s.%s: type %s, want %s", kind.Type, name, f.Type, want)
 		}

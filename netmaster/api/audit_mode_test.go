@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/contiv/netplugin/netmaster/api/apitest"
+	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/state"
 )
@@ -48,6 +50,35 @@ func TestAuditMode(t *testing.T) {
 	audited("13")
 	play(t, base, []exchange{policy("")})
 	audited("3")
+	filed(t, store, 0)
+	play(t, base, []exchange{policy(`,"audit":true`), {"GET", policies + "default:p/", "", 200, `~"audit":true`}})
+	filed(t, store, 3)
+	audited("3")
+	play(t, base, []exchange{
+		{"POST", policies + "default:p/", `{"tenantName":"default","policyName":"p","audit":"yes"}`, 500, "audit: expected true or false, got string"},
+		policy(`,"audit":false`),
+		{"GET", policies + "default:p/", "", 200, `~{"key":"default:p","policyName":"p","tenantName"`},
+	})
+	filed(t, store, 0)
 	play(t, base, []exchange{policy(`,"mode":"audit"`), {"GET", policies + "default:p/", "", 200, `~"mode":"audit"`}})
 	audited("13")
+}
+
+// filed checks how many rules' records ask for the hosts' audit files.
+func filed(t *testing.T, store objdb.Store, want int) {
+	t.Helper()
+	kvs, _, err := store.List(t.Context(), state.PolicyRuleRoot)
+	got := 0
+	for _, kv := range kvs {
+		var rec state.PolicyRule
+		if err := json.Unmarshal(kv.Value, &rec); err != nil {
+			t.Fatal(err)
+		}
+		if rec.AuditFile {
+			got++
+		}
+	}
+	if err != nil || got != want {
+		t.Errorf("%d records ask for the audit file, want %d (%v)", got, want, err)
+	}
 }

@@ -214,7 +214,7 @@ func joined(s, r flowapi.Record) flowapi.Record {
 		out.Verdict = r.Verdict
 	}
 	out.Src, out.Dst = named(s.Src, r.Src), named(r.Dst, s.Dst)
-	out.Service = cmp.Or(s.Service, r.Service)
+	out.Service, out.Audited = cmp.Or(s.Service, r.Service), s.Audited || r.Audited
 	if out.WouldBe == nil || r.WouldBe != nil && r.WouldBe.Verdict != flowapi.Allowed && out.WouldBe.Verdict == flowapi.Allowed {
 		out.WouldBe = cmp.Or(r.WouldBe, out.WouldBe)
 	}

@@ -34,10 +34,10 @@ func registerPolicies(m *model) policyTables {
 	return t
 }
 
-// updatePolicy changes a policy's mode, which is in the records of its rules. Creating a policy
-// again is not an error.
+// updatePolicy changes a policy's mode and whether it is audited, which is in the records of
+// its rules. Creating a policy again is not an error.
 func updatePolicy(x *tx, old, p *contivmodel.Policy) error {
-	if old.Mode == p.Mode {
+	if old.Mode == p.Mode && old.Audit == p.Audit {
 		return nil
 	}
 	x.policies.put(x, p.Key, p)

@@ -139,7 +139,7 @@ func expand(x *tx, r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state
 // ruleRecords computes the records of a rule for a group. What the rule refers to must
 // exist: a record must never match more than its rule.
 func (x *tx) ruleRecords(r *contivmodel.Rule, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) ([]state.PolicyRule, error) {
-	s := policy.Subject{Rule: r, Group: g.Key, Number: rec.EndpointGroupID, Audit: x.audits(r)}
+	s := policy.Subject{Rule: r, Group: g.Key, Number: rec.EndpointGroupID, Audit: x.audits(r), AuditFile: x.filed(r)}
 	for _, key := range contivmodel.Keys(r.TenantName, r.FromEndpointGroup, r.ToEndpointGroup) {
 		peer, ok := x.groups.get(key)
 		if !ok {
@@ -178,6 +178,12 @@ func (x *tx) audits(r *contivmodel.Rule) bool {
 		mode = p.Mode
 	}
 	return mode == contivmodel.ModeAudit
+}
+
+// filed reports whether what a rule decides goes to the hosts' audit files.
+func (x *tx) filed(r *contivmodel.Rule) bool {
+	p, ok := x.policies.get(modelKey(r.TenantName, r.PolicyName))
+	return ok && p.Audit
 }
 
 // withdrawRule plans the removal of a rule's records for a group.

@@ -41,6 +41,8 @@ type Subject struct {
 	Network, Network6 string
 	// Audit: the rule decides nothing.
 	Audit bool
+	// AuditFile: what it decides goes to the hosts' audit files.
+	AuditFile bool
 }
 
 // Names returns the last parts that ids of records of a rule may have.
@@ -77,7 +79,7 @@ func expand(s Subject, network, ending string) []state.PolicyRule {
 		flags = connectionStart
 	}
 	record := func(name string) state.PolicyRule {
-		rec := state.PolicyRule{RuleID: RuleID(s.Group, r, name+ending), Priority: r.Priority, IPProtocol: proto, Action: r.Action}
+		rec := state.PolicyRule{RuleID: RuleID(s.Group, r, name+ending), Priority: r.Priority, IPProtocol: proto, Action: r.Action, AuditFile: s.AuditFile}
 		if s.Audit {
 			rec.Mode = contivmodel.ModeAudit
 		}

@@ -87,3 +87,33 @@ func TestOnlyAudit(t *testing.T) {
 		t.Errorf("%+v is left", b)
 	}
 }
+
+// TestAudited: what rules of a policy with audit decide is marked, allowed or denied, and
+// nothing else; who follows what is audited gets only that.
+func TestAudited(t *testing.T) {
+	h := newHost(t, 0)
+	r, err := h.subscribe(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.unsubscribe(r)
+	denied := func() {
+		h.deny(drivers.Denied{DeniedPacket: ofnet.DeniedPacket{By: ofnet.DeniedByRule, Number: ofnet.NumberOf(denyRule), EthType: 0x0800, Proto: 6, Src: at("10.1.1.2:50000"), Dst: at("10.1.1.1:81")}, Tenant: "blue", Endpoint: "net.blue-app"})
+	}
+	h.reads(conn(40000, nil))
+	denied()
+	h.add(2 * joinFor)
+	h.sweep()
+	if all, _ := h.events(flowapi.Filter{Audited: true}); len(all) > 0 || len(r.pending) > 0 {
+		t.Errorf("audited without a policy that asks for it: %+v, %d to tell", all, len(r.pending))
+	}
+	for _, id := range []string{allowRule, denyRule} {
+		h.Declare(drivers.Rule{Tenant: "blue", AuditFile: true, Rule: ofnet.Rule{ID: id}})
+	}
+	h.reads(conn(40000, nil), conn(40001, nil), conn(40002, func(c *drivers.Connection) { c.Rule = 0 }))
+	denied()
+	all, _ := h.events(flowapi.Filter{Audited: true})
+	if len(all) != 2 || all[0].Src.Port != 40001 || !all[0].Audited || all[1].Verdict != flowapi.Denied || len(r.pending) != 2 {
+		t.Errorf("%+v, %d to tell", all, len(r.pending))
+	}
+}

@@ -128,7 +128,8 @@ func (l *Log) begin(t *tracked, now time.Time) {
 		t.fresh = nil // translated; whether it passes is yet to be seen
 		return
 	}
-	s := shared{tenant: c.Tenant, verdict: flowapi.Allowed, proto: flowapi.ProtoName(c.Proto), decisions: l.decisions(c, from, to)}
+	s := shared{tenant: c.Tenant, verdict: flowapi.Allowed, proto: flowapi.ProtoName(c.Proto)}
+	s.decisions, s.audited = l.decisions(c, from, to)
 	if c.Service.IsValid() {
 		s.service = l.names.service(c.Tenant, c.Proto, unmapped(c.Service))
 	}
@@ -155,8 +156,9 @@ func (l *Log) finish(t *tracked, now time.Time) {
 	}
 }
 
-// decisions are what allowed a connection at the ends on this host.
-func (l *Log) decisions(c *drivers.Connection, from, to flowapi.End) (out [3]flowapi.Decision) {
+// decisions are what allowed a connection at the ends on this host, and whether that goes to
+// the audit file.
+func (l *Log) decisions(c *drivers.Connection, from, to flowapi.End) (out [3]flowapi.Decision, audited bool) {
 	at := l.place(from, to)
 	n := 0
 	add := func(number uint32, at string) {
@@ -168,6 +170,7 @@ func (l *Log) decisions(c *drivers.Connection, from, to flowapi.End) (out [3]flo
 			d = decider{by: flowapi.ByRule, policy: "?", rule: strconv.FormatUint(uint64(number), 16)}
 		}
 		out[n] = flowapi.Decision{Host: l.cfg.Host, At: at, By: d.by, Policy: d.policy, Rule: d.rule, Verdict: flowapi.Allowed}
+		audited = audited || d.audited
 		n++
 	}
 	add(c.Out, flowapi.AtSource)
@@ -176,7 +179,7 @@ func (l *Log) decisions(c *drivers.Connection, from, to flowapi.End) (out [3]flo
 	if n == 0 {
 		out[0] = flowapi.Decision{Host: l.cfg.Host, At: at, By: flowapi.ByDefault, Verdict: flowapi.Allowed}
 	}
-	return out
+	return out, audited
 }
 
 // place says which ends are on this host.

@@ -94,7 +94,8 @@ func (l *Log) deniedEntry(d drivers.Denied, src, dst netip.AddrPort) entry {
 	if d.Rejected {
 		s.verdict = flowapi.Rejected
 	}
-	decision := l.denier(d, from, to)
+	decision, audited := l.denier(d, from, to)
+	s.audited = audited
 	decision.Host, decision.Verdict = l.cfg.Host, s.verdict
 	s.decisions[0] = decision
 	if d.By == ofnet.DeniedByRule { // what denied otherwise stands before the rules
@@ -109,15 +110,15 @@ func (l *Log) deniedEntry(d drivers.Denied, src, dst netip.AddrPort) entry {
 	return e
 }
 
-// denier says what denied a packet, and at which end.
-func (l *Log) denier(d drivers.Denied, from, to flowapi.End) flowapi.Decision {
-	out := flowapi.Decision{At: flowapi.AtSource}
+// denier says what denied a packet, at which end, and whether that goes to the audit file.
+func (l *Log) denier(d drivers.Denied, from, to flowapi.End) (out flowapi.Decision, audited bool) {
+	out.At = flowapi.AtSource
 	switch d.By {
 	case ofnet.DeniedByRule:
 		out.At = l.place(from, to)
 		out.By, out.Policy = flowapi.ByRule, "?"
 		if by, known := l.names.decider(d.Number); known {
-			out.By, out.Policy, out.Rule = by.by, by.policy, by.rule
+			out.By, out.Policy, out.Rule, audited = by.by, by.policy, by.rule, by.audited
 		}
 	case ofnet.DeniedByPolicyOut:
 		out.By, out.Policy = flowapi.ByDefault, l.names.isolating(from.Endpoint, true)
@@ -135,7 +136,7 @@ func (l *Log) denier(d drivers.Denied, from, to flowapi.End) flowapi.Decision {
 	default:
 		out.By = flowapi.ByService
 	}
-	return out
+	return out, audited
 }
 
 const ethTypeARP = 0x0806

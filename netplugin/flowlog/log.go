@@ -156,7 +156,7 @@ func (l *Log) put(e entry) uint64 {
 	}
 	n := l.ring.put(e)
 	l.stats.records++
-	l.tell(func(r *reader) { r.add(n) })
+	l.changed(n)
 	return n
 }
 
@@ -173,8 +173,18 @@ func (l *Log) dropOldest() {
 	l.ring.drop()
 }
 
-// changed tells readers that a record has changed. The caller holds mu.
-func (l *Log) changed(n uint64) { l.tell(func(r *reader) { r.add(n) }) }
+// changed tells readers that a record is new or has changed. The caller holds mu.
+func (l *Log) changed(n uint64) {
+	audited := false
+	if e := l.ring.at(n); e != nil {
+		audited = e.names.Value().audited
+	}
+	l.tell(func(r *reader) {
+		if audited || !r.audited {
+			r.add(n)
+		}
+	})
+}
 
 func (l *Log) tell(do func(*reader)) {
 	for r := range l.readers {

@@ -382,7 +382,7 @@ func TestFollow(t *testing.T) {
 func TestTooManyReaders(t *testing.T) {
 	h := newHost(t, 0)
 	for range mostReaders {
-		if _, err := h.subscribe(); err != nil {
+		if _, err := h.subscribe(false); err != nil {
 			t.Fatal(err)
 		}
 	}

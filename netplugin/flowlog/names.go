@@ -52,7 +52,10 @@ type serviceAt struct {
 }
 
 // decider is what a number stands for.
-type decider struct{ by, policy, rule string }
+type decider struct {
+	by, policy, rule string
+	audited          bool // what it decides goes to the audit file
+}
 
 // keptNames limits the rules whose names are kept after they are gone.
 const keptNames = 4096
@@ -251,13 +254,15 @@ func (n *names) declare(o drivers.Object) {
 	case drivers.Rule:
 		n.book.set(o)
 		number := ofnet.NumberOf(o.ID)
-		n.declared[o.ID], n.rules[number] = number, ruleOf(o.ID)
+		by := ruleOf(o.ID)
+		by.audited = o.AuditFile
+		n.declared[o.ID], n.rules[number] = number, by
 	case drivers.PolicyRuleSet:
 		n.sets[o.ID] = o
 		for _, a := range o.Allows {
 			if a.Name != "" {
 				policy, rule, _ := strings.Cut(a.Name, " ")
-				n.rules[ofnet.NumberOf(a.Name)] = decider{flowapi.ByNetworkPolicy, policy, rule}
+				n.rules[ofnet.NumberOf(a.Name)] = decider{by: flowapi.ByNetworkPolicy, policy: policy, rule: rule}
 			}
 		}
 	case drivers.EndpointPolicy:
@@ -347,5 +352,5 @@ func ruleOf(id string) decider {
 	if policy == "" {
 		return decider{by: flowapi.ByRule, policy: id}
 	}
-	return decider{flowapi.ByRule, policy, rule}
+	return decider{by: flowapi.ByRule, policy: policy, rule: rule}
 }

@@ -30,6 +30,7 @@ type shared struct {
 	service   string
 	decisions [3]flowapi.Decision // those with By
 	wouldBe   flowapi.Decision    // of rules in audit mode, likewise
+	audited   bool                // for the audit file
 }
 
 // entryBytes is what an entry takes: itself, and its part of names and indexes.
@@ -110,7 +111,7 @@ func (e *entry) record(n uint64, host string) *flowapi.Record {
 	s := e.names.Value()
 	r := &flowapi.Record{
 		ID: idOf(n), Start: timeOf(e.start), End: timeOf(e.end), Hosts: []string{host}, Tenant: s.tenant, Verdict: s.verdict, Proto: s.proto,
-		Src: e.srcEnd.Value(), Dst: e.dstEnd.Value(), Packets: e.packets, Bytes: e.bytes, Count: e.count,
+		Src: e.srcEnd.Value(), Dst: e.dstEnd.Value(), Packets: e.packets, Bytes: e.bytes, Count: e.count, Audited: s.audited,
 	}
 	r.Src.Address, r.Src.Port = e.src.Addr(), e.src.Port()
 	r.Dst.Address, r.Dst.Port = e.dst.Addr(), e.dst.Port()

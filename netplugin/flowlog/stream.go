@@ -21,6 +21,7 @@ const (
 
 // reader is one that follows the log. The log's mu protects it.
 type reader struct {
+	audited bool     // what goes to the audit file is all that it wants
 	pending []uint64 // numbers of records that are new or have changed
 	gaps    []flowapi.Gap
 	missed  uint64
@@ -68,7 +69,7 @@ func (l *Log) Stream(ctx context.Context, f flowapi.Filter, emit func(*flowapi.E
 	}
 	var r *reader
 	if f.Follow {
-		if r, err = l.subscribe(); err != nil {
+		if r, err = l.subscribe(f.Audited); err != nil {
 			return err
 		}
 		defer l.unsubscribe(r)
@@ -96,13 +97,13 @@ func numberAfter(id string) (uint64, error) {
 	return n + 1, nil
 }
 
-func (l *Log) subscribe() (*reader, error) {
+func (l *Log) subscribe(audited bool) (*reader, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.readers) >= mostReaders {
 		return nil, errs.New(errs.Unavailable, "the flow log has %d readers already; end one", mostReaders)
 	}
-	r := &reader{wake: make(chan struct{}, 1)}
+	r := &reader{audited: audited, wake: make(chan struct{}, 1)}
 	l.readers[r] = struct{}{}
 	return r, nil
 }

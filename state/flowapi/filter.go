@@ -28,7 +28,7 @@ func (f *Filter) times() map[string]*time.Time {
 }
 
 func (f *Filter) flags() map[string]*bool {
-	return map[string]*bool{"either": &f.Either, "follow": &f.Follow}
+	return map[string]*bool{"either": &f.Either, "follow": &f.Follow, "audited": &f.Audited}
 }
 
 // Values puts a filter into a query: what is empty is left out, times are RFC 3339.
@@ -142,6 +142,7 @@ func (f *Filter) Match(r *Record) bool {
 		f.Rule != "" && !slices.ContainsFunc(r.Decisions, func(d Decision) bool { return d.is(f.Rule) }),
 		f.Proto != "" && !strings.EqualFold(f.Proto, r.Proto),
 		f.Port != 0 && f.Port != r.Dst.Port && (r.Service == nil || f.Port != r.Service.Port),
+		f.Audited && !r.Audited,
 		f.Host != "" && !slices.Contains(r.Hosts, f.Host),
 		!f.Since.IsZero() && !r.End.IsZero() && r.End.Before(f.Since),
 		!f.Until.IsZero() && r.Start.After(f.Until):

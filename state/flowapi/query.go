@@ -35,6 +35,7 @@ type Filter struct {
 	Since    time.Time // the connection ended later, or is open
 	Until    time.Time
 	After    string // a record's ID, from an agent: only later ones
+	Audited  bool   // what goes to the hosts' audit files
 	Follow   bool   // go on with what comes
 	Limit    int    // the newest; 0: all
 }

@@ -43,6 +43,8 @@ type Record struct {
 	Decisions []Decision `json:"decisions"`
 	// WouldBe is what rules in audit mode would have decided; empty: the same.
 	WouldBe *Decision `json:"wouldBe,omitempty"`
+	// Audited: a rule of a policy with audit decided; hosts write it to their audit files.
+	Audited bool `json:"audited,omitempty"`
 	// Packets and Bytes in both directions, where the switch counts them; otherwise 0.
 	Packets uint64 `json:"packets,omitempty"`
 	Bytes   uint64 `json:"bytes,omitempty"`

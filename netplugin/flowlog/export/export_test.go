@@ -131,40 +131,45 @@ func TestOnce(t *testing.T) {
 	defer f.Close()
 	var counts []uint32
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var r flowapi.Record
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+		var ev flowapi.Event
+		if err := json.Unmarshal(lines.Bytes(), &ev); err != nil {
 			t.Fatal(err)
 		}
-		counts = append(counts, r.Count)
+		counts = append(counts, ev.Record.Count)
 	}
 	if fmt.Sprint(counts) != "[1 5 1 9]" {
 		t.Errorf("counts %v", counts)
 	}
 }
 
-// TestFileIsBounded: a file and the one before it, each up to its size.
+// TestFileIsBounded: a file and as many older ones as are kept, each up to its size, also of
+// what comes at once; an unwritable one loses what comes.
 func TestFileIsBounded(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "flows.json")
-	f := &file{path: path, most: 4000}
-	defer f.close()
-	for i := range 100 {
-		if err := f.send(t.Context(), []*flowapi.Record{record(i)}); err != nil {
-			t.Fatal(err)
+	for _, keep := range []int{1, 3} {
+		path := filepath.Join(t.TempDir(), "new", "flows.json")
+		f := &file{path: path, most: 4000, keep: keep, dir: true}
+		defer f.close()
+		for range 20 {
+			if err := f.send(t.Context(), records(10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, err := os.ReadDir(filepath.Dir(path))
+		if err != nil || len(all) != keep+1 {
+			t.Fatalf("%v, %v", all, err)
+		}
+		for _, entry := range all {
+			if info, err := entry.Info(); err != nil || info.Size() > 4000 || info.Size() == 0 || info.Mode().Perm() != 0o600 {
+				t.Errorf("%v, %v", info, err)
+			}
 		}
 	}
-	all, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(all) != 2 {
-		t.Fatalf("%v, %v", all, err)
-	}
-	for _, entry := range all {
-		if info, err := entry.Info(); err != nil || info.Size() > 4000 || info.Size() == 0 || info.Mode().Perm() != 0o600 {
-			t.Errorf("%v, %v", info, err)
+	for _, path := range []string{"/dev/full", "/dev/null/file"} {
+		bad := &file{path: path, most: 4000, keep: 1}
+		defer bad.close()
+		if err := bad.send(t.Context(), records(1)); err == nil {
+			t.Errorf("%s takes a record", path)
 		}
-	}
-	bad := &file{path: "/dev/full", most: 4000}
-	defer bad.close()
-	if err := bad.send(t.Context(), []*flowapi.Record{record(0)}); err == nil {
-		t.Error("a full disk takes a record")
 	}
 }
 

@@ -67,7 +67,7 @@ func (s *ipfix) close() {
 	}
 }
 
-func (s *ipfix) send(ctx context.Context, records []*flowapi.Record) error {
+func (s *ipfix) send(ctx context.Context, events []*flowapi.Event) error {
 	if s.conn == nil {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, "udp", s.address)
@@ -76,7 +76,7 @@ func (s *ipfix) send(ctx context.Context, records []*flowapi.Record) error {
 		}
 		s.conn, s.told = conn, time.Time{}
 	}
-	err := s.messages(records)
+	err := s.messages(recordsOf(events))
 	if err != nil {
 		s.close()
 	}

@@ -32,11 +32,11 @@ func newOTLP(url, host string) *otlp {
 
 func (s *otlp) close() { s.client.CloseIdleConnections() }
 
-func (s *otlp) send(ctx context.Context, records []*flowapi.Record) error {
+func (s *otlp) send(ctx context.Context, events []*flowapi.Event) error {
 	// LogsData is encoded like ExportLogsServiceRequest.
 	body, err := proto.Marshal(&logs.LogsData{ResourceLogs: []*logs.ResourceLogs{{
 		Resource:  &resource.Resource{Attributes: attributes("service.name", "netplugin", "host.name", s.host)},
-		ScopeLogs: []*logs.ScopeLogs{{Scope: &common.InstrumentationScope{Name: "contiv.flows"}, LogRecords: logRecords(records)}},
+		ScopeLogs: []*logs.ScopeLogs{{Scope: &common.InstrumentationScope{Name: "contiv.flows"}, LogRecords: logRecords(recordsOf(events))}},
 	}}})
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ type option struct {
 	initial string // value without the option; text fields only
 }
 
-// textOption, numberOption and listOption are options that know their field.
+// textOption, numberOption, listOption and switchOption are options that know their field.
 type (
 	textOption struct {
 		*cli.StringFlag
@@ -31,6 +31,10 @@ type (
 		*cli.StringSliceFlag
 		about contivmodel.Field
 	}
+	switchOption struct {
+		*cli.BoolFlag
+		about contivmodel.Field
+	}
 )
 
 // described is an option that knows its field.
@@ -39,6 +43,7 @@ type described interface{ fieldOf() contivmodel.Field }
 func (o *textOption) fieldOf() contivmodel.Field   { return o.about }
 func (o *numberOption) fieldOf() contivmodel.Field { return o.about }
 func (o *listOption) fieldOf() contivmodel.Field   { return o.about }
+func (o *switchOption) fieldOf() contivmodel.Field { return o.about }
 
 // fieldFlags makes the options that set fields of a kind's objects.
 func fieldFlags(kind contivmodel.AnyKind, all []option) []cli.Flag {
@@ -56,6 +61,8 @@ func fieldFlags(kind contivmodel.AnyKind, all []option) []cli.Flag {
 			flags[i] = &numberOption{&cli.IntFlag{Name: o.name, Aliases: aliases, Usage: o.usage, Value: preset}, f}
 		case contivmodel.ListField:
 			flags[i] = &listOption{&cli.StringSliceFlag{Name: o.name, Aliases: aliases, Usage: o.usage}, f}
+		case contivmodel.SwitchField:
+			flags[i] = &switchOption{&cli.BoolFlag{Name: o.name, Aliases: aliases, Usage: o.usage}, f}
 		default:
 			flags[i] = &textOption{&cli.StringFlag{Name: o.name, Aliases: aliases, Usage: o.usage, Value: o.initial}, f}
 		}
@@ -81,6 +88,8 @@ func fill(cmd *cli.Command, kind contivmodel.AnyKind, obj any, all []option, use
 				m.Set(cmd.Int(o.name))
 			case contivmodel.ListField:
 				m.Set(cmd.StringSlice(o.name))
+			case contivmodel.SwitchField:
+				m.Set(cmd.Bool(o.name))
 			default:
 				m.Set(cmd.String(o.name))
 			}

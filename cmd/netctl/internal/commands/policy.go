@@ -15,7 +15,7 @@ func policyCommands() *cli.Command {
 	return &cli.Command{
 		Name: "policy", Usage: "policies: ordered sets of rules for groups",
 		Commands: []*cli.Command{
-			leaf("create", "create a policy, or change its mode", name, fieldFlags(kind, policyOptions()), func(ctx context.Context, cmd *cli.Command) error {
+			leaf("create", "create a policy, or change its mode and whether it is audited", name, fieldFlags(kind, policyOptions()), func(ctx context.Context, cmd *cli.Command) error {
 				p := &contivmodel.Policy{PolicyName: cmd.Args().First()}
 				fill(cmd, kind, p, policyOptions(), nil)
 				return create(ctx, cmd, kind, p, "Creating policy "+inTenant(cmd, p.PolicyName))
@@ -40,6 +40,7 @@ func policyCommands() *cli.Command {
 func policyOptions() []option {
 	return []option{
 		tenantOption(),
+		{field: "audit", name: "audit", usage: "have hosts write the connections that its rules decide to their audit files"},
 		{field: "mode", name: "mode", usage: "`enforce or audit`: decide nothing, and log what would have been decided; none = enforce"},
 	}
 }

@@ -260,6 +260,11 @@ func set(f contivmodel.Member, node *yaml.Node) error {
 		f.Set(texts)
 	case node.Kind != yaml.ScalarNode && f.Type == contivmodel.NumberField:
 		return wrong("a number")
+	case f.Type == contivmodel.SwitchField:
+		if node.Kind != yaml.ScalarNode || node.Value != "true" && node.Value != "false" {
+			return wrong("true or false")
+		}
+		f.Set(node.Value == "true")
 	case node.Kind != yaml.ScalarNode:
 		return wrong("a text")
 	case f.Type == contivmodel.NumberField:
