@@ -1,6 +1,9 @@
 package contivmodel
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // What a Notice says has happened to an object, and the name of its server-sent event.
 const (
@@ -27,4 +30,23 @@ type Object struct {
 	Kind   string          `json:"kind"`             // type string, "network"
 	Key    string          `json:"key"`              // "default:net1"
 	Object json.RawMessage `json:"object,omitempty"` // nothing if it is gone
+}
+
+// Changes is what has happened to objects (GET /api/v1/changes).
+type Changes struct {
+	// Since is from when on nothing is missing: netmaster keeps what it has seen itself, and
+	// only so much of it.
+	Since   time.Time `json:"since"`
+	Changes []Change  `json:"changes"` // the oldest first
+}
+
+// Change is what has happened to an object.
+type Change struct {
+	Time     time.Time       `json:"time"`     // when netmaster has seen it
+	Revision int64           `json:"revision"` // of the store
+	Event    string          `json:"event"`    // added, changed or removed
+	Kind     string          `json:"kind"`
+	Key      string          `json:"key"`
+	Before   json.RawMessage `json:"before,omitempty"` // nothing if it was added
+	After    json.RawMessage `json:"after,omitempty"`  // nothing if it was removed
 }

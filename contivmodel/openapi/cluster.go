@@ -6,11 +6,13 @@ import (
 	"github.com/contiv/netplugin/state/clusterapi"
 )
 
+// query is a parameter of a request's query string.
+func query(name, what string) parameter {
+	return parameter{Name: name, In: "query", Description: what, Schema: &schema{Type: "string"}}
+}
+
 // clusterPaths describes the requests about hosts.
 func clusterPaths(d *document) {
-	query := func(name, what string) parameter {
-		return parameter{Name: name, In: "query", Description: what, Schema: &schema{Type: "string"}}
-	}
 	get := func(id, summary, what string, result *schema) *operation {
 		return &operation{OperationID: id, Summary: summary, Tags: []string{"cluster"}, Responses: answers(what, result)}
 	}

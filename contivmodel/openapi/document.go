@@ -15,6 +15,8 @@ type document struct {
 	Info       info                `json:"info"`
 	Paths      map[string]pathItem `json:"paths"`
 	Components components          `json:"components"`
+
+	types map[string]reflect.Type // by their names in Components.Schemas
 }
 
 type info struct {
@@ -111,7 +113,7 @@ func build() *document {
 			Description: "Objects of the network model. The trailing slash of paths may be left out. POST and PUT are the same: " +
 				"they create an object, or update the one with that key. What is marked readOnly is set by the server and ignored in requests.",
 		},
-		Paths: map[string]pathItem{},
+		Paths: map[string]pathItem{}, types: map[string]reflect.Type{},
 		Components: components{
 			Schemas: map[string]*schema{},
 			Responses: map[string]response{
@@ -131,7 +133,9 @@ func build() *document {
 		},
 	}
 	d.Paths["/api/v1/watch/"] = watch()
+	d.Paths["/api/v1/changes/"] = changes(d)
 	clusterPaths(d)
+	explainPaths(d)
 	return d
 }
 
@@ -168,7 +172,7 @@ func watch() pathItem {
 func add(d *document, kind contivmodel.AnyKind) {
 	about := kind.Description()
 	objectType, operType := kind.GoTypes()
-	name := objectType.Name()
+	name := d.nameOf(objectType)
 	object := d.ref(objectType)
 	for _, f := range about.Fields {
 		describe(d.Components.Schemas[name], f)
@@ -243,42 +247,5 @@ func answers(what string, result *schema) map[string]response {
 		"200": {Description: what, Content: map[string]media{"application/json": {result}}},
 		"500": {Ref: "#/components/responses/Refused"},
 		"503": {Ref: "#/components/responses/Unavailable"},
-	}
-}
-
-// ref returns a reference to the schema of a struct type, which it adds if it is new.
-func (d *document) ref(t reflect.Type) *schema {
-	if _, known := d.Components.Schemas[t.Name()]; !known {
-		s := &schema{Type: "object", Properties: map[string]*schema{}}
-		d.Components.Schemas[t.Name()] = s
-		for _, f := range reflect.VisibleFields(t) {
-			if f.Anonymous {
-				continue // its members follow
-			}
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			p := d.schemaOf(f.Type)
-			p.ReadOnly = name == "key" || name == "links" || name == "link-sets"
-			s.Properties[name] = p
-		}
-	}
-	return &schema{Ref: "#/components/schemas/" + t.Name()}
-}
-
-func (d *document) schemaOf(t reflect.Type) *schema {
-	switch t.Kind() {
-	case reflect.Struct:
-		return d.ref(t)
-	case reflect.Slice:
-		return &schema{Type: "array", Items: d.schemaOf(t.Elem())}
-	case reflect.Array:
-		return &schema{Type: "array", Items: d.schemaOf(t.Elem()), MinItems: t.Len(), MaxItems: t.Len()}
-	case reflect.Map:
-		return &schema{Type: "object", AdditionalProperties: d.schemaOf(t.Elem())}
-	case reflect.Int, reflect.Int64:
-		return &schema{Type: "integer"}
-	case reflect.Bool:
-		return &schema{Type: "boolean"}
-	default:
-		return &schema{Type: "string"}
 	}
 }

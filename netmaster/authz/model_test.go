@@ -1,6 +1,7 @@
 package authz
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/contiv/netplugin/contivmodel"
+	"github.com/contiv/netplugin/contivmodel/openapi"
 	"github.com/contiv/netplugin/state/identity"
 )
 
@@ -88,4 +90,25 @@ func TestModel(t *testing.T) {
 			t.Fatalf("%+v: %s %s with a body of tenant %s: %v, want allowed: %t", id, method, path, body, err, want)
 		}
 	})
+}
+
+// TestDescribed: what users can ask is in the description of the API.
+func TestDescribed(t *testing.T) {
+	text, err := openapi.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range fixed() {
+		path := strings.TrimSuffix(r.path, "/") + "/"
+		own := strings.HasPrefix(path, security) || strings.HasPrefix(path, authProxy) || path == objects+"openapi.json/"
+		if strings.HasPrefix(path, objects) && !own && doc.Paths[path] == nil {
+			t.Errorf("%s is not described in contivmodel/openapi", path)
+		}
+	}
 }

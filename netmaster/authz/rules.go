@@ -79,6 +79,7 @@ func fixed() []rule {
 		{reads, "/metrics", metrics, nil, nil, nil},
 		{reads, "/alive", adminOnly, nil, nil, nil}, // of netmasters for each other
 		{reads, objects + "watch", identified, nil, nil, nil},
+		{reads, objects + "changes", identified, nil, nil, nil},
 		{reads, objects + "openapi.json", identified, nil, nil, nil},
 		{reads, "/docs", identified, nil, nil, nil},
 		{reads, "/docs/{asset}", identified, nil, nil, nil},

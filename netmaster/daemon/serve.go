@@ -30,6 +30,8 @@ func (d *Daemon) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", d.serveHealth)
 	mux.HandleFunc("GET /readyz", d.serveReady)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(d.cfg.Metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET "+events.PathChanges, d.events.ServeChanges)
+	mux.HandleFunc("GET "+events.PathChanges+"/{$}", d.events.ServeChanges)
 	own := dispatch{own: httproutes.OrNotFound(mux), page: d.cfg.Page, api: http.HandlerFunc(d.serveAPI)}
 	var all http.Handler = streams{
 		events: d.whileTheSame(d.events), alive: http.HandlerFunc(d.serveAlive),
@@ -68,6 +70,8 @@ type dispatch struct {
 func (h dispatch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case path == "/version" || path == "/info" || path == "/healthz" || path == "/readyz" || path == "/metrics":
+		h.own.ServeHTTP(w, r)
+	case strings.TrimSuffix(path, "/") == events.PathChanges:
 		h.own.ServeHTTP(w, r)
 	case h.page != nil && ui.Serves(path):
 		h.page.ServeHTTP(w, r)

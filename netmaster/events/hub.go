@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
@@ -41,14 +42,15 @@ type Config struct {
 	Patience   time.Duration // how long a write may take before the client is cut off; 30 s
 	MaxStreams int           // how many clients there may be; 1024
 	MaxEach    int           // how many of one identity, or without one of one address; 128
-	MaxBatches int           // how many transactions are remembered; 16384
-	MaxBytes   int           // how many bytes of objects are remembered; 16 MiB
+	MaxBatches int           // how many transactions, and changes, are remembered; 16384
+	MaxBytes   int           // how many bytes of objects are remembered, for either; 16 MiB
 }
 
 // Hub serves streams of events of one store. Safe for concurrent use.
 type Hub struct {
 	cfg     Config
 	history *history
+	past    *past
 	streams atomic.Int64
 
 	mu    sync.Mutex
@@ -64,7 +66,10 @@ func NewHub(cfg Config) *Hub {
 	orDefault(&cfg.MaxEach, defaultMaxEach)
 	orDefault(&cfg.MaxBatches, defaultMaxBatches)
 	orDefault(&cfg.MaxBytes, defaultMaxBytes)
-	return &Hub{cfg: cfg, history: newHistory(cfg.MaxBatches, cfg.MaxBytes), each: map[string]int{}}
+	return &Hub{
+		cfg: cfg, history: newHistory(cfg.MaxBatches, cfg.MaxBytes), each: map[string]int{},
+		past: &past{most: cfg.MaxBatches, mostBytes: cfg.MaxBytes, objects: map[name]json.RawMessage{}},
+	}
 }
 
 func orDefault[T comparable](v *T, preset T) {
@@ -80,6 +85,7 @@ func (h *Hub) Run(ctx context.Context, store objdb.Store) {
 	h.store = store
 	h.mu.Unlock()
 	for b := range store.Watch(ctx, state.ModelRoot) {
+		h.past.add(b, time.Now(), h.history.objectOf) // first: who is told of a change finds it here
 		h.history.add(b)
 	}
 	h.history.close()
