@@ -65,6 +65,7 @@ func (s *Service) routes() http.Handler {
 		{"PUT /oidc_configuration", adminOnly, s.putOIDC},
 		{"GET /oidc_configuration", adminOnly, s.getOIDC},
 		{"DELETE /oidc_configuration", adminOnly, s.deleteOIDC},
+		{"GET /oidc", open, s.serveOIDC},
 		{"POST /oidc/device", open, s.startDevice},
 		{"POST /oidc/token", open, s.finishDevice},
 	} {

@@ -10,13 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/contiv/netplugin/netmaster/auth"
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/netx/netxtest"
-	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/pki/pkitest"
 )
 
 const slapdConfig = `
@@ -165,32 +164,10 @@ func (d *directory) stop() {
 // certificate makes a certificate for the name ldap.example.com.
 func (d *directory) certificate() {
 	d.t.Helper()
-	ca, cert, key := certificateFor(d.t, "ldap.example.com")
-	d.ca = ca
-	d.write("cert.pem", cert)
-	d.write("key.pem", key)
-}
-
-// certificateFor makes an authority, and a certificate of it for a DNS name.
-func certificateFor(t *testing.T, name string) (ca, cert, key string) {
-	t.Helper()
-	authority, err := pki.NewAuthority("test", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, _, err := authority.PEM()
-	if err != nil {
-		t.Fatal(err)
-	}
-	csr, keyPEM, err := pki.NewRequest(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certPEM, err := authority.Sign(csr, pki.Subject{Name: name, Unit: pki.UnitMaster, Names: []string{name}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(root), string(certPEM), string(keyPEM)
+	pair := pkitest.For(d.t, "ldap.example.com")
+	d.ca = pair.CA
+	d.write("cert.pem", pair.Certificate)
+	d.write("key.pem", pair.Key)
 }
 
 // configuration is what PUT ldap_configuration/ gets, with changes.

@@ -1,119 +1,36 @@
 package auth_test
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/zitadel/oidc/v3/example/server/exampleop"
-	"github.com/zitadel/oidc/v3/example/server/storage"
-	"github.com/zitadel/oidc/v3/pkg/oidc"
-	"github.com/zitadel/oidc/v3/pkg/op"
-
 	"github.com/contiv/netplugin/netmaster/auth"
+	"github.com/contiv/netplugin/netmaster/auth/oidctest"
 	"github.com/contiv/netplugin/objdb/memory"
 )
-
-// withGroups is the storage of a provider whose users are in groups.
-type withGroups struct{ *storage.Storage }
-
-func (s withGroups) SetUserinfoFromToken(ctx context.Context, info *oidc.UserInfo, token, subject, origin string) error {
-	info.AppendClaims("groups", []string{"Blue; Team", "watchers"})
-	return s.Storage.SetUserinfoFromToken(ctx, info, token, subject, origin)
-}
-
-// issuer is an OpenID Connect provider of a test, with the user jane.
-type issuer struct {
-	t      *testing.T
-	server *httptest.Server
-	ca     string
-}
-
-// newIssuer starts a provider on loopback until the test ends.
-func newIssuer(t *testing.T, redirect string) *issuer {
-	t.Helper()
-	users := filepath.Join(t.TempDir(), "users.json")
-	if err := os.WriteFile(users, []byte(`{"jane":{"ID":"jane","Username":"jane","Password":"jane-secret"}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	store, err := storage.StoreFromFile(users)
-	if err != nil {
-		t.Fatal(err)
-	}
-	storage.RegisterClients(storage.WebClient("page", "page-secret", redirect), storage.DeviceClient("netctl", "netctl-secret"))
-	i := &issuer{t: t, server: httptest.NewUnstartedServer(nil)}
-	ca, cert, key := certificateFor(t, "localhost")
-	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
-	if err != nil {
-		t.Fatal(err)
-	}
-	i.ca = ca
-	i.server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	i.server.StartTLS()
-	i.server.Config.Handler = exampleop.SetupServer(i.server.URL+"/", withGroups{storage.NewStorage(store)}, nil, false, op.WithAllowInsecure())
-	t.Cleanup(i.server.Close)
-	return i
-}
-
-// configuration is what PUT oidc_configuration/ gets for a client.
-func (i *issuer) configuration(client, redirect string) string {
-	text, _ := json.Marshal(map[string]any{
-		"issuer": i.server.URL + "/", "client_id": client, "client_secret": client + "-secret", "scopes": []string{"profile"}, "ca": i.ca, "redirect_url": redirect,
-	})
-	return string(text)
-}
-
-// browser is a client that keeps cookies, and follows redirects to the provider only.
-func (i *issuer) browser() *http.Client {
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(i.ca))
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}
-	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if "https://"+r.URL.Host != i.server.URL {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}}
-}
-
-// post sends a form as a person's browser does.
-func (i *issuer) post(b *http.Client, path string, form url.Values) *http.Response {
-	i.t.Helper()
-	resp, err := b.PostForm(i.server.URL+path, form)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	resp.Body.Close()
-	return resp
-}
 
 const groupRoles = `{"principalName":"oidc:Blue; Team","role":"ops","tenantName":"blue"}`
 
 // TestOIDCDevice: netctl's login by a browser on another device.
 func TestOIDCDevice(t *testing.T) {
-	i := newIssuer(t, "https://unused.example.com/")
+	i := oidctest.New(t, "https://unused.example.com/")
 	store := memory.New()
 	sv := start(t, store, withSealer)
 	sv.want(404, "POST", "oidc/device/", "", "")
+	if got := sv.want(200, "GET", "oidc/", "", ""); got.body != `{"browser":false}` {
+		t.Errorf("the page is told %s", got.body)
+	}
 	sv.want(201, "POST", "authorizations/", root, groupRoles)
 	for _, bad := range []string{`{}`, `{"issuer":"http://plain.example.com","client_id":"x"}`, `{"issuer":"https://x","client_id":"x","ca":"x"}`, `{"issuer":"https://x"}`} {
 		sv.want(400, "PUT", "oidc_configuration/", root, bad)
 	}
-	sv.want(200, "PUT", "oidc_configuration/", root, i.configuration("netctl", ""))
+	sv.want(200, "PUT", "oidc_configuration/", root, i.Configuration("netctl", ""))
 	if got := sv.want(200, "GET", "oidc_configuration/", root, ""); strings.Contains(got.body, "secret") || strings.Contains(dump(t, store), "netctl-secret") {
 		t.Errorf("the client's secret is shown, or in the store: %s", got.body)
 	}
@@ -122,9 +39,9 @@ func TestOIDCDevice(t *testing.T) {
 		return d.field(t, "user_code"), text(map[string]any{"device_code": d.field(t, "device_code")})
 	}
 	decide := func(code, action string) {
-		b := i.browser()
-		i.post(b, "/device/login", url.Values{"user_code": {code}, "username": {"jane"}, "password": {"jane-secret"}})
-		i.post(b, "/device/confirm", url.Values{"action": {action}})
+		b := browser(t, i)
+		post(t, i, b, "/device/login", url.Values{"user_code": {code}, "username": {"jane"}, "password": {"jane-secret"}})
+		post(t, i, b, "/device/confirm", url.Values{"action": {action}})
 	}
 	code, body := begin()
 	if got := sv.want(400, "POST", "oidc/token/", "", body); got.field(t, "error") != "authorization_pending" {
@@ -145,8 +62,8 @@ func TestOIDCDevice(t *testing.T) {
 	sv.want(204, "POST", "logout/", token, "")
 	sv.want(400, "GET", "whoami/", token, "")
 
-	i.server.Close()
-	if got := sv.want(503, "POST", "oidc/device/", "", ""); !strings.Contains(got.body, i.server.URL) {
+	i.Close()
+	if got := sv.want(503, "POST", "oidc/device/", "", ""); !strings.Contains(got.body, i.URL) {
 		t.Errorf("without the provider: %s", got.body)
 	}
 	sv.login("admin", sv.first)
@@ -155,15 +72,18 @@ func TestOIDCDevice(t *testing.T) {
 // TestOIDCBrowser: a page's login, by another netmaster at the end than at the beginning.
 func TestOIDCBrowser(t *testing.T) {
 	const redirect = "http://localhost/api/v1/auth_proxy/oidc/callback/" // of a client in development mode
-	i := newIssuer(t, redirect)
+	i := oidctest.New(t, redirect)
 	store := memory.New()
 	a, b := start(t, store, withSealer), start(t, store.Connect(), func(c *auth.Config) { c.Sealer = sealer{} })
 	a.want(201, "POST", "authorizations/", root, groupRoles)
-	a.want(400, "PUT", "oidc_configuration/", root, i.configuration("page", redirect)) // not https
+	a.want(400, "PUT", "oidc_configuration/", root, i.Configuration("page", redirect)) // not https
 	redirectTLS := strings.Replace(redirect, "http://", "https://", 1)
-	storage.RegisterClients(storage.WebClient("page", "page-secret", redirectTLS))
-	a.want(200, "PUT", "oidc_configuration/", root, i.configuration("page", redirectTLS))
+	oidctest.Register(redirectTLS)
+	a.want(200, "PUT", "oidc_configuration/", root, i.Configuration("page", redirectTLS))
 
+	if got := a.want(200, "GET", "oidc/", "", ""); got.body != `{"browser":true}` {
+		t.Errorf("the page is told %s", got.body)
+	}
 	begun := a.call("GET", "oidc/login/", "", "")
 	to, cookie := begun.header.Get("Location"), begun.header.Get("Set-Cookie")
 	if begun.status != 303 || !strings.Contains(to, "code_challenge_method=S256") || !strings.Contains(to, "nonce=") {
@@ -174,7 +94,7 @@ func TestOIDCBrowser(t *testing.T) {
 			t.Errorf("cookie %s: want %s", cookie, want)
 		}
 	}
-	back := i.logIn(to)
+	back := logIn(t, i, to)
 	cookie, _, _ = strings.Cut(cookie, ";")
 	query := "oidc/callback/?" + back.RawQuery
 	if got := b.call("GET", query, "", ""); got.status != 400 {
@@ -197,28 +117,62 @@ func TestOIDCBrowser(t *testing.T) {
 	if got := b.call("GET", query, "", "", "Cookie", cookie); got.status != 401 {
 		t.Errorf("the same code again: %d %s", got.status, got.body)
 	}
+	// A browser shows what is wrong on the page.
+	failed := b.call("GET", query, "", "", "Cookie", cookie, "Accept", "text/html,*/*;q=0.8")
+	if said, err := url.QueryUnescape(failed.header.Get("Location")); failed.status != 303 || err != nil || !strings.HasPrefix(said, "/#login_error=the OIDC provider") {
+		t.Errorf("the same code again, in a browser: %d %s", failed.status, said)
+	}
 }
 
 var requestID = regexp.MustCompile(`authRequestID=([^&]+)`)
 
 // logIn follows a redirect to the provider, logs in there as jane, and returns where the
 // provider sends the browser back to.
-func (i *issuer) logIn(to string) *url.URL {
-	i.t.Helper()
-	b := i.browser()
+func logIn(t *testing.T, i *oidctest.Issuer, to string) *url.URL {
+	t.Helper()
+	b := browser(t, i)
 	resp, err := b.Get(to)
 	if err != nil {
-		i.t.Fatal(err)
+		t.Fatal(err)
 	}
 	resp.Body.Close()
 	m := requestID.FindStringSubmatch(resp.Request.URL.RawQuery)
 	if m == nil {
-		i.t.Fatalf("the provider shows no login: %d %s", resp.StatusCode, resp.Request.URL)
+		t.Fatalf("the provider shows no login: %d %s", resp.StatusCode, resp.Request.URL)
 	}
-	resp = i.post(b, "/login/username", url.Values{"username": {"jane"}, "password": {"jane-secret"}, "id": {m[1]}})
+	resp = post(t, i, b, "/login/username", url.Values{"username": {"jane"}, "password": {"jane-secret"}, "id": {m[1]}})
 	back, err := url.Parse(resp.Header.Get("Location"))
 	if err != nil || back.Query().Get("code") == "" {
-		i.t.Fatalf("the provider does not send back: %d %s", resp.StatusCode, resp.Header.Get("Location"))
+		t.Fatalf("the provider does not send back: %d %s", resp.StatusCode, resp.Header.Get("Location"))
 	}
 	return back
+}
+
+// browser is a client that keeps cookies, and follows redirects to the provider only.
+func browser(t *testing.T, i *oidctest.Issuer) *http.Client {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(i.CA))
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}
+	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if "https://"+r.URL.Host != i.URL {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+}
+
+// post sends a form as a person's browser does.
+func post(t *testing.T, i *oidctest.Issuer, b *http.Client, path string, form url.Values) *http.Response {
+	t.Helper()
+	resp, err := b.PostForm(i.URL+path, form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp
 }

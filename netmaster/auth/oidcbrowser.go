@@ -4,12 +4,14 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/oauth2"
 
+	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/utils/errs"
 )
 
@@ -26,6 +28,12 @@ type stateClaims struct {
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"` // PKCE, RFC 7636
 	jwt.RegisteredClaims
+}
+
+// serveOIDC is GET oidc/: 200 {"browser"} says whether a page can offer oidc/login/.
+func (s *Service) serveOIDC(*http.Request, identity.Identity) (answer, error) {
+	c, ok := s.dir.oidcConfig()
+	return answer{http.StatusOK, map[string]bool{"browser": ok && c.RedirectURL != ""}}, nil
 }
 
 // redirectToProvider is GET oidc/login/: it sends a browser to the provider.
@@ -64,18 +72,21 @@ func (s *Service) beginBrowser(r *http.Request) (to, cookie string, err error) {
 }
 
 // returnFromProvider is GET oidc/callback/: it sends the browser to the page, with the token
-// in the fragment of the URL, which browsers do not send to any server.
+// in the fragment of the URL, which browsers do not send to any server, or with what is wrong.
 func (s *Service) returnFromProvider(w http.ResponseWriter, r *http.Request) {
 	setState(w, "", -1)
-	a, err := s.endBrowser(r)
-	if err != nil {
-		WriteError(w, err)
-		return
-	}
-	body, _ := a.body.(map[string]string)
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	http.Redirect(w, r, "/#token="+url.QueryEscape(body["token"]), http.StatusSeeOther)
+	a, err := s.endBrowser(r)
+	body, _ := a.body.(map[string]string)
+	switch {
+	case err == nil:
+		http.Redirect(w, r, "/#token="+url.QueryEscape(body["token"]), http.StatusSeeOther)
+	case strings.Contains(r.Header.Get("Accept"), "text/html"):
+		http.Redirect(w, r, "/#login_error="+url.QueryEscape(err.Error()), http.StatusSeeOther)
+	default:
+		WriteError(w, err)
+	}
 }
 
 func (s *Service) endBrowser(r *http.Request) (answer, error) {

@@ -138,6 +138,18 @@ func (h *Host) Dial(ctx context.Context, network, address string) (conn net.Conn
 	return conn, err
 }
 
+// Listen listens in the host's network namespace. The address must be numeric.
+func (h *Host) Listen(network, address string) (in net.Listener, err error) {
+	if h.pid == 0 {
+		return nil, errs.New(errs.Unavailable, "%s is not running", h.Name)
+	}
+	err = nsenter.Network(fmt.Sprintf("/proc/%d/ns/net", h.pid), func() error {
+		in, err = net.Listen(network, address)
+		return err
+	})
+	return in, err
+}
+
 // HTTP returns a client whose requests leave from the host. URLs must have numeric
 // hosts.
 func (h *Host) HTTP() *http.Client {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/contiv/netplugin/test/eventually"
@@ -151,7 +152,12 @@ func (p tab) until(what, expression string) {
 	})`, expression)
 	ctx, cancel := p.within()
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise)); err != nil {
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise))
+	for err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "navigated") { // to another page, which may have it
+		time.Sleep(10 * time.Millisecond)
+		_, err = chromedp.Run(ctx, chromedp.Evaluate[bool](script, chromedp.EvalAwaitPromise))
+	}
+	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New("it has not come")
 		}
@@ -201,6 +207,21 @@ func (p tab) scheme(name string) {
 	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
 		p.Fatal(err)
 	}
+}
+
+// sleep freezes the page, as browsers do with one that nobody looks at, while something happens.
+func (p tab) sleep(meanwhile func()) {
+	p.Helper()
+	life := func(state page.SetWebLifecycleStateState) {
+		ctx, cancel := p.within()
+		defer cancel()
+		if _, err := chromedp.Call(ctx, page.SetWebLifecycleState, page.SetWebLifecycleStateParams{State: state}); err != nil {
+			p.Fatal(err)
+		}
+	}
+	life(page.SetWebLifecycleStateStateFrozen)
+	meanwhile()
+	life(page.SetWebLifecycleStateStateActive)
 }
 
 // keep writes a picture of the page into the directory of CONTIV_SCREENSHOTS.

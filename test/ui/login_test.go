@@ -1,11 +1,14 @@
 package ui
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+	"github.com/contiv/netplugin/netmaster/auth/oidctest"
 	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/lab/labtest"
@@ -54,6 +57,8 @@ func TestLogin(t *testing.T) {
 	base := "https://" + gate(t, c.Lab, "host1")
 	t.Run("admin", func(t *testing.T) { testAdmin(t, cluster{c.Lab, t}, browse(t, base), password) })
 	t.Run("ops", func(t *testing.T) { testOps(t, cluster{c.Lab, t}, browse(t, base)) })
+	t.Run("asleep", func(t *testing.T) { testAsleep(t, cluster{c.Lab, t}, browse(t, base)) })
+	t.Run("OpenID Connect", func(t *testing.T) { testOIDC(t, cluster{c.Lab, t}, browse(t, base), password) })
 	t.Run("viewer", func(t *testing.T) { testViewer(t, cluster{c.Lab, t}, browse(t, base)) })
 }
 
@@ -133,5 +138,57 @@ func testViewer(t *testing.T, c cluster, p tab) {
 	p.sees(".table", "blue-net")
 	if eval[bool](p, `[...document.querySelectorAll(".head a, .detail a, .detail button")].some((e) => /New|Edit|Delete/.test(e.innerText))`) {
 		t.Error("a viewer is offered to change something")
+	}
+}
+
+// testAsleep: rights that end while the page sleeps have ended when it wakes.
+func testAsleep(_ *testing.T, c cluster, p tab) {
+	p.logIn("kate", c.user("kate", "viewer", "--tenant", "blue"))
+	p.open("/objects/network").sees(".table", "blue-net")
+	p.sleep(func() { c.netctl("user", "rm", "kate") })
+	p.sees("h1", "Log in to Contiv")
+	p.sees(".message.bad", "Your login has ended")
+}
+
+// testOIDC: a login by a provider comes back to the view that was asked for; a link with
+// somebody's token logs nobody in.
+func testOIDC(t *testing.T, c cluster, p tab, password string) {
+	redirect := p.base + "/api/v1/auth_proxy/oidc/callback/"
+	issuer := oidctest.New(t, redirect)
+	h, err := c.Host("host1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := h.Listen("tcp", issuer.Address()) // the same address for netmaster as for the browser
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuer.Serve(in)
+	p.logIn("admin", password)
+	p.sees(".side a", "Users")
+	status := eval[int](p, fmt.Sprintf(`fetch("/api/v1/auth_proxy/oidc_configuration/", { method: "PUT", body: %q,
+		headers: { "Content-Type": "application/json", "X-Auth-Token": sessionStorage.getItem("contiv-token") } }).then((r) => r.status)`, issuer.Configuration("page", redirect)))
+	if status != 200 {
+		t.Fatalf("configure OpenID Connect: status %d", status)
+	}
+	c.netctl("role", "add", "oidc:"+oidctest.Group, "viewer", "--tenant", "blue")
+	p.click("button", "Log out")
+	p.sees("h1", "Log in to Contiv")
+
+	p.open("/objects/network")
+	p.click("a.button", "OpenID Connect")
+	p.until("the provider's form is there", `!!document.querySelector("input[name=username]")`)
+	p.types("input[name=username]", oidctest.User)
+	p.types("input[name=password]", oidctest.Password)
+	p.click("button[type=submit], input[type=submit]", "")
+	p.sees(".who", "jane", "viewer of blue")
+	p.sees(".table", "blue-net")
+	p.until("the token is not in the URL", `location.hash === "#/objects/network"`)
+	p.click("button", "Log out")
+	p.sees("h1", "Log in to Contiv")
+	p.do(chromedp.Navigate(p.base + "/#token=stolen"))
+	p.sees(".message.bad", "not begun in this tab")
+	if eval[bool](p, `location.href.includes("stolen") || sessionStorage.getItem("contiv-token") !== null`) {
+		t.Error("a token of a link is kept")
 	}
 }

@@ -69,4 +69,13 @@ func TestReconnect(t *testing.T) {
 	p.sees("[data-live=live]", "Live")
 	c.netctl("net", "create", "-s", "10.3.0.0/16", "later")
 	p.sees(".table", "later")
+	p.sleep(func() {
+		if err := follower.RestartDaemon(t.Context(), "netmaster", syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		c.netctl("net", "create", "-s", "10.4.0.0/16", "overnight")
+		c.netctl("net", "rm", "before")
+	})
+	p.open("/objects/network").sees(".table", "overnight")
+	p.gone(".table", "before")
 }

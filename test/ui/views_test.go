@@ -82,6 +82,15 @@ func testPolicies(c cluster, p tab) {
 	c.netctl("policy", "rule-add", "-t", "shop", "-d", "in", "-l", "udp", "-P", "53", "-j", "allow", "-p", "5", "db-access", "9")
 	p.click(`.matrix button[title^="web → db"]`, "")
 	p.sees(".panel .list", "udp/53")
+	c.netctl("policy", "create", "-t", "shop", "--mode", "audit", "trial")
+	c.netctl("policy", "rule-add", "-t", "shop", "-d", "in", "-j", "deny", "trial", "1")
+	c.netctl("group", "create", "-t", "shop", "-p", "trial", "front", "lab")
+	p.click(`.matrix button[title^="web → lab: rules in audit mode"]`, "?")
+	p.sees(".panel .list", "audit: deny")
+	c.netctl("policy", "create", "-t", "shop", "--mode", "enforce", "trial")
+	p.sees(".matrix td.deny.chosen", "✕")
+	c.netctl("group", "rm", "-t", "shop", "lab")
+	c.netctl("policy", "rm", "-t", "shop", "trial")
 }
 
 func testTopology(_ cluster, p tab) {
@@ -105,7 +114,7 @@ func testHosts(_ cluster, p tab) {
 }
 
 func testChanges(c cluster, p tab) {
-	p.open("/changes")
+	p.open("/changes").sees(".changes li", "db-access") // of before the page was opened
 	c.netctl("netprofile", "create", "-t", "shop", "-b", "10Mbps", "-d", "10", "seen")
 	p.sees(".changes li", "shop:seen", "added")
 	c.netctl("netprofile", "create", "-t", "shop", "-b", "20Mbps", "-d", "10", "seen")

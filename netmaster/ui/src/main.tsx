@@ -11,7 +11,7 @@ import { model } from "./lib/model";
 import { can } from "./lib/rights";
 import { route } from "./lib/route";
 import { kinds, loadKinds } from "./lib/schema";
-import { begin, session } from "./lib/session";
+import { begin, returned, session } from "./lib/session";
 import "./lib/theme";
 import { Message } from "./parts/bits";
 import { Shell, type Place } from "./parts/shell";
@@ -86,4 +86,4 @@ function View({ places }: { places: Place[] }) {
 }
 
 render(<App />, document.body);
-void begin();
+void begin(returned());

@@ -66,9 +66,17 @@ export function brief(rule: Content): string {
   return [`${text(rule, "protocol") || "any"}${port ? `/${port}` : ""}`, address].filter(Boolean).join(" ");
 }
 
-export function verdicts(cell: Between[] | undefined): "none" | "allow" | "deny" | "both" {
+// Whether a rule decides nothing: by its own mode, else by its policy's.
+export function audited(rule: Content): boolean {
+  const policy = model.find("policy", `${text(rule, "tenantName")}:${text(rule, "policyName")}`);
+  return (text(rule, "mode") || text(policy, "mode")) === "audit";
+}
+
+export function verdicts(cell: Between[] | undefined): "none" | "audit" | "allow" | "deny" | "both" {
   if (!cell?.length) return "none";
-  const allows = cell.some((b) => text(b.rule, "action") === "allow");
-  const denies = cell.some((b) => text(b.rule, "action") !== "allow");
+  const deciding = cell.filter((b) => !audited(b.rule));
+  if (!deciding.length) return "audit";
+  const allows = deciding.some((b) => text(b.rule, "action") === "allow");
+  const denies = deciding.some((b) => text(b.rule, "action") !== "allow");
   return allows && denies ? "both" : allows ? "allow" : "deny";
 }

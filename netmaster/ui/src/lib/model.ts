@@ -1,5 +1,6 @@
 // All objects that the user may see, kept up to date by the stream of events, and what has
-// happened to them while the page was open.
+// happened to them in the past hour and since.
+import { get } from "./api";
 import { Cell } from "./cell";
 import { kinds, type Kind } from "./schema";
 import { Stream } from "./stream";
@@ -24,6 +25,12 @@ export interface Change {
 }
 
 const maxChanges = 5000;
+
+// What netmaster remembers, see contivmodel.Changes.
+interface Past {
+  since: string;
+  changes: { time: string; revision: number; event: Change["event"]; kind: string; key: string; before?: Content; after?: Content }[];
+}
 const none: ReadonlyMap<string, Content> = new Map();
 
 class Model {
@@ -31,6 +38,7 @@ class Model {
   readonly version = new Cell(0);
   readonly loaded = new Cell(false);
   readonly changes: Change[] = []; // the newest last
+  since = Date.now(); // from when on no change is missing
   private objects = new Map<string, Map<string, Content>>();
   private stream?: Stream;
   private lastID = "";
@@ -49,12 +57,31 @@ class Model {
     }));
     stream.state.follow(() => this.state.set(stream.state.value));
     stream.start();
+    void this.remember(stream);
+  }
+
+  // Puts what has happened before the page was opened in front of what it has seen itself.
+  private async remember(stream: Stream): Promise<void> {
+    const hour = new Date(Date.now() - 3_600_000).toISOString();
+    let past: Past;
+    try {
+      past = await get<Past>(`/api/v1/changes?limit=${maxChanges}&since=${hour}`);
+    } catch {
+      return; // a netmaster of before: since says what there is
+    }
+    if (this.stream !== stream) return;
+    const seen = new Set(this.changes.map((c) => `${c.revision} ${c.kind} ${c.key}`));
+    const before = past.changes.filter((c) => !seen.has(`${c.revision} ${c.kind} ${c.key}`)).map(({ time, ...c }) => ({ ...c, at: Date.parse(time) }));
+    this.changes.unshift(...before);
+    this.since = Date.parse(past.since);
+    this.draw();
   }
 
   stop(): void {
     this.stream?.stop();
     this.objects.clear();
     this.changes.length = 0;
+    this.since = Date.now();
     this.lastID = "";
     this.loaded.set(false);
     this.draw();

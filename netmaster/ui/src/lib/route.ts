@@ -33,10 +33,15 @@ export function go(hash: string): void {
   location.hash = hash;
 }
 
+// Goes to a hash without a step in the browser's history.
+export function replace(hash: string): void {
+  history.replaceState(null, "", hash);
+  route.set(parse());
+}
+
 // Changes what is asked for, without a step in the browser's history.
 export function replaceQuery(change: Record<string, string>): void {
   const { path, query } = route.value;
   const all = { ...Object.fromEntries(query), ...change };
-  history.replaceState(null, "", link(path, all));
-  route.set(parse());
+  replace(link(path, all));
 }

@@ -89,7 +89,7 @@ function Who() {
         {who(s)} <span class="quiet">{roles}</span>
       </span>
       {anonymous ? (
-        <button type="button" onClick={() => session.set({ state: "login" })}>
+        <button type="button" onClick={() => session.set({ state: "login", error: "" })}>
           Log in
         </button>
       ) : (

@@ -1,4 +1,4 @@
-// What has happened to objects while the page was open, who did it, and what connections there
+// What has happened to objects in the past hour and since, who did it, and what connections there
 // were then.
 import { useMemo } from "preact/hooks";
 import type { Audit } from "../lib/audit";
@@ -29,12 +29,12 @@ function Signed() {
 function Shown({ log }: { log?: Audit | undefined }) {
   const version = useCell(model.version);
   const { query } = useCell(route);
-  const first = model.changes[0]?.at ?? Date.now();
+  const first = model.since;
   const at = Number(query.get("at")) || 0; // 0: now
   const until = at || Number.MAX_SAFE_INTEGER;
   const shown = useMemo(() => model.changes.filter((c) => c.at <= until).slice(-200).reverse(), [version, until]);
   return (
-    <Page title="Changes" note={`${plural(model.changes.length, "change")} of objects since the page was opened${at ? `; as of ${clock(at)}` : ""}`}>
+    <Page title="Changes" note={`${plural(model.changes.length, "change")} of objects since ${clock(first)}${at ? `; as of ${clock(at)}` : ""}`}>
       {model.changes.length > 0 && (
         <label class="slider">
           <span>{clock(first)}</span>

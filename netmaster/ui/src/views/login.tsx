@@ -1,11 +1,13 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { words } from "../lib/api";
-import { logIn } from "../lib/session";
+import { goToProvider, logIn, provider } from "../lib/session";
 import { Message } from "../parts/bits";
 
-export function Login({ error }: { error?: string | undefined }) {
-  const [problem, setProblem] = useState(error ?? "");
+export function Login({ error }: { error: string }) {
+  const [problem, setProblem] = useState(error);
   const [busy, setBusy] = useState(false);
+  const [elsewhere, setElsewhere] = useState("");
+  useEffect(() => void provider().then(setElsewhere, () => undefined), []); // without it there is the form
   const submit = async (e: SubmitEvent) => {
     e.preventDefault();
     const form = new FormData(e.currentTarget as HTMLFormElement);
@@ -33,6 +35,11 @@ export function Login({ error }: { error?: string | undefined }) {
         <button class="main" disabled={busy}>
           Log in
         </button>
+        {elsewhere && (
+          <a class="button" href={elsewhere} onClick={goToProvider}>
+            Log in with OpenID Connect
+          </a>
+        )}
         <p class="quiet">The login ends with this tab, or after ten hours.</p>
       </form>
     </main>

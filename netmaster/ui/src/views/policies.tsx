@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import { useCell } from "../lib/cell";
 import type { HitsAnswer } from "../lib/flows";
 import { hits, hitsOf } from "../lib/hits";
-import { brief, cellName, matrix, verdicts, type Between } from "../lib/matrix";
+import { audited, brief, cellName, matrix, verdicts, type Between } from "../lib/matrix";
 import { model, text } from "../lib/model";
 import { link, replaceQuery, route } from "../lib/route";
 import { Ago, Badge, count, Named, Page, Panel, plural } from "../parts/bits";
@@ -71,8 +71,8 @@ export function Policies() {
   );
 }
 
-const signs = { none: "·", allow: "✓", deny: "✕", both: "✓✕" };
-const meanings = { none: "no rule", allow: "allowed by rules", deny: "denied by rules", both: "some allowed, some denied" };
+const signs = { none: "·", audit: "?", allow: "✓", deny: "✕", both: "✓✕" };
+const meanings = { none: "no rule", audit: "rules in audit mode, which decide nothing", allow: "allowed by rules", deny: "denied by rules", both: "some allowed, some denied" };
 
 function Cell({ answer, tenant, from, to, cell, chosen }: { answer: HitsAnswer | undefined; tenant: string; from: string; to: string; cell: Between[] | undefined; chosen: boolean }) {
   const verdict = verdicts(cell);
@@ -99,7 +99,7 @@ function Rules({ cell, tenant }: { cell: Between[]; tenant: string }) {
         const h = hitsOf(answer, tenant, text(rule, "policyName"), text(rule, "ruleId"));
         return (
           <li key={key + at}>
-            <Badge tone={text(rule, "action") === "allow" ? "good" : "bad"}>{text(rule, "action")}</Badge>
+            {audited(rule) ? <Badge tone="calm">audit: {text(rule, "action")}</Badge> : <Badge tone={text(rule, "action") === "allow" ? "good" : "bad"}>{text(rule, "action")}</Badge>}
             <span>
               <span class="mono">{brief(rule)}</span> by{" "}
               <Named kind="rule" id={key}>
