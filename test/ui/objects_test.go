@@ -17,11 +17,14 @@ func (p tab) fill(values map[string]string) {
 	for name, value := range values {
 		selector := fmt.Sprintf("[data-field=%q] :is(input, select)", name)
 		p.do(chromedp.WaitVisible(chromedp.CSS(selector)))
-		if eval[string](p, fmt.Sprintf("document.querySelector(%q).tagName", selector)) == "SELECT" {
+		switch eval[string](p, fmt.Sprintf("document.querySelector(%q).type", selector)) {
+		case "select-one":
 			eval[any](p, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event("change", { bubbles: true })); })()`, selector, value))
-			continue
+		case "checkbox":
+			p.do(chromedp.Click(chromedp.CSS(selector)))
+		default:
+			p.types(selector, value)
 		}
-		p.types(selector, value)
 	}
 }
 
@@ -33,7 +36,7 @@ func testObjects(c cluster, p tab) {
 	}{
 		{"tenant", "form", map[string]string{"tenantName": "form"}},
 		{"network", "form:net", map[string]string{"tenantName": "form", "networkName": "net", "encap": "vxlan", "subnet": "10.7.0.0/16", "gateway": "10.7.0.254"}},
-		{"policy", "form:pol", map[string]string{"tenantName": "form", "policyName": "pol"}},
+		{"policy", "form:pol", map[string]string{"tenantName": "form", "policyName": "pol", "audit": "true"}},
 		{"netprofile", "form:slow", map[string]string{"tenantName": "form", "profileName": "slow", "bandwidth": "10Mbps", "DSCP": "10"}},
 		{"endpointGroup", "form:grp", map[string]string{"tenantName": "form", "groupName": "grp", "networkName": "net", "policies": "pol"}},
 		{"rule", "form:pol:1", map[string]string{"tenantName": "form", "policyName": "pol", "ruleId": "1", "direction": "in", "action": "deny", "protocol": "tcp", "port": "80"}},

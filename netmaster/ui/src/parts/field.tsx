@@ -25,6 +25,8 @@ export function Input({ kind, field: f, object, fixed, set }: Props) {
       </label>
       {f.type === "list" ? (
         <List id={id} field={f} items={list(object, f.name)} names={names} set={set} disabled={fixed} />
+      ) : f.type === "boolean" ? (
+        <input id={id} type="checkbox" checked={object[f.name] === true} disabled={fixed} aria-describedby={`${id}-help`} onChange={(e) => set(e.currentTarget.checked)} />
       ) : f.choices ? (
         <select id={id} value={value} disabled={fixed} onChange={(e) => set(e.currentTarget.value)} aria-describedby={`${id}-help`}>
           {(!f.required || !value) && !f.choices.includes("") && <option value="">–</option>}

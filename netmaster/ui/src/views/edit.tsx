@@ -129,7 +129,7 @@ export function differences(kind: Kind | undefined, before: Content, after: Cont
 }
 
 function isZero(text: string): boolean {
-  return text === "" || text === "0";
+  return text === "" || text === "0" || text === "false";
 }
 
 // The settings of an object, without what netmaster adds.
