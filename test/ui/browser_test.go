@@ -234,7 +234,7 @@ func (p tab) keep(name string) {
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err == nil {
-		err = os.WriteFile(fmt.Sprintf("%s/%s.png", dir, name), picture, 0o644)
+		err = errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(fmt.Sprintf("%s/%s.png", dir, name), picture, 0o644))
 	}
 	if err != nil {
 		p.Log(err)

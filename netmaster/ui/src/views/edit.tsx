@@ -102,8 +102,8 @@ export function Diff({ changed }: { changed: Difference[] }) {
       <thead>
         <tr>
           <th scope="col">Field</th>
-          <th scope="col">Now</th>
-          <th scope="col">Then</th>
+          <th scope="col">Before</th>
+          <th scope="col">After</th>
         </tr>
       </thead>
       <tbody>

@@ -6,7 +6,7 @@ import { hits, hitsOf } from "../lib/hits";
 import { audited, brief, cellName, matrix, verdicts, type Between } from "../lib/matrix";
 import { model, text } from "../lib/model";
 import { link, replaceQuery, route } from "../lib/route";
-import { Ago, Badge, count, Named, Page, Panel, plural } from "../parts/bits";
+import { Ago, Badge, clock, count, Named, Page, Panel, plural } from "../parts/bits";
 import { tenantOf, TenantChoice } from "../parts/tenant";
 
 const most = 30; // groups on a side
@@ -109,7 +109,7 @@ function Rules({ cell, tenant }: { cell: Between[]; tenant: string }) {
                 priority {text(rule, "priority") || "1"}, at the {at === "source" ? "sender" : "receiver"}
               </span>
             </span>
-            <span class="end">{h ? h.count ? <>{plural(h.count, "hit")}, <Ago at={h.last ?? ""} /></> : <>never hit since {new Date(answer?.since ?? "").toLocaleTimeString()}</> : ""}</span>
+            <span class="end">{h ? h.count ? <>{plural(h.count, "hit")}, <Ago at={h.last ?? ""} /></> : <>never hit since {clock(answer?.since ?? "")}</> : ""}</span>
           </li>
         );
       })}
