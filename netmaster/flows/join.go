@@ -96,7 +96,7 @@ func (j *joiner) pass(c *connection) error {
 func (j *joiner) other(r *flowapi.Record, end int, now time.Time) *connection {
 	for _, c := range j.byTuple[tupleOf(r)] {
 		known := c.halfs[1-end]
-		if c.halfs[end] != nil || known == nil || slices.Equal(known.Hosts, r.Hosts) || !sameDestination(known, r) {
+		if c.halfs[end] != nil || known == nil || slices.Equal(known.Hosts, r.Hosts) || !SameDestination(known, r) {
 			continue
 		}
 		// Clocks may be apart: what is heard at the same time is the same.
@@ -107,9 +107,9 @@ func (j *joiner) other(r *flowapi.Record, end int, now time.Time) *connection {
 	return nil
 }
 
-// sameDestination reports whether two records are of the same destination; one of them may
+// SameDestination reports whether two records are of the same destination; one of them may
 // have the address of the service for it.
-func sameDestination(a, b *flowapi.Record) bool {
+func SameDestination(a, b *flowapi.Record) bool {
 	return a.Dst.Address == b.Dst.Address && a.Dst.Port == b.Dst.Port || atService(a) || atService(b)
 }
 

@@ -17,6 +17,8 @@ const (
 	mostChanges  = 256
 	mostPolicies = 64
 	mostGaps     = 1000
+	mostHalves   = 1 << 17     // connections of which one end may follow
+	halvesApart  = time.Minute // how far the clocks of both ends may be apart
 )
 
 // Recorded tells of recorded connections; see flows.Service.
@@ -50,11 +52,12 @@ func Check(req *flowapi.PreviewRequest, now time.Time) error {
 // differently after than before a change.
 func Preview(ctx context.Context, recorded Recorded, before, after *Rules, req flowapi.PreviewRequest, tenants []string, sees flows.Sees) (*flowapi.Preview, error) {
 	out := &flowapi.Preview{Denied: []flowapi.PreviewedFlow{}, Allowed: []flowapi.PreviewedFlow{}}
+	count := &tally{out: out, limit: req.Limit, before: before, after: after, halves: map[opener][]half{}}
 	f := flowapi.Filter{Since: req.Since, Tenants: tenants}
 	err := recorded.Stream(ctx, f, sees, func(e flowapi.Event, _ bool) error {
 		switch {
 		case e.Record != nil:
-			examine(out, before, after, e.Record, req.Limit)
+			count.add(e.Record)
 		case e.Missing != nil:
 			out.Missing = append(out.Missing, *e.Missing)
 		case e.Gap != nil && len(out.Gaps) < mostGaps:
@@ -63,32 +66,4 @@ func Preview(ctx context.Context, recorded Recorded, before, after *Rules, req f
 		return nil
 	})
 	return out, err
-}
-
-// examine adds a recorded connection.
-func examine(out *flowapi.Preview, before, after *Rules, rec *flowapi.Record, limit int) {
-	out.Examined++
-	c, ok := before.recorded(rec)
-	if !ok {
-		return
-	}
-	was := before.Judge(rec.Tenant, c)
-	c, _ = after.recorded(rec)
-	would := after.Judge(rec.Tenant, c)
-	would.At = flowapi.AtBoth
-	switch now, then := was.Verdict == flowapi.Allowed, would.Verdict == flowapi.Allowed; {
-	case now && !then && rec.Verdict == flowapi.Allowed:
-		out.WouldDeny++
-		out.Denied = appendUpTo(limit, out.Denied, flowapi.PreviewedFlow{Record: *rec, By: would})
-	case !now && then && rec.Verdict != flowapi.Allowed:
-		out.WouldAllow++
-		out.Allowed = appendUpTo(limit, out.Allowed, flowapi.PreviewedFlow{Record: *rec, By: would})
-	}
-}
-
-func appendUpTo(limit int, list []flowapi.PreviewedFlow, f flowapi.PreviewedFlow) []flowapi.PreviewedFlow {
-	if len(list) >= limit {
-		return list
-	}
-	return append(list, f)
 }
