@@ -134,6 +134,9 @@ func (d *daemon) runInspect(ctx context.Context, g *errgroup.Group, checks map[s
 	if d.kube != nil && d.kube.policies != nil {
 		sources.Policies = d.kube.policies
 	}
+	if d.kube != nil && d.kube.services != nil {
+		sources.Kubernetes = d.kube.services
+	}
 	g.Go(func() error {
 		return inspect.Serve(ctx, d.o.restAddress, d.secured(pki.CertificateOptional), d.guarded(inspect.Handler(sources)))
 	})

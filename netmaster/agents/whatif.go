@@ -15,6 +15,12 @@ func (c *Client) Ask(ctx context.Context, host string, q flowapi.PolicyQuestion)
 	return decisions, err
 }
 
+// Find asks the agent of a host which Service of Kubernetes is meant.
+func (c *Client) Find(ctx context.Context, host string, q flowapi.ServiceQuestion) (answer flowapi.ServiceAnswer, err error) {
+	err = c.ask(ctx, host, question{http.MethodPost, flowapi.PathAgentOf, "find Services of Kubernetes"}, q, &answer)
+	return answer, err
+}
+
 // TryPolicies asks the agents of hosts what NetworkPolicies would have done to the connections
 // they have recorded. Those that did not answer are in failed, with the reason.
 func (c *Client) TryPolicies(ctx context.Context, hosts []string, req flowapi.PolicyPreviewRequest) (previews map[string]flowapi.Preview, failed map[string]error) {

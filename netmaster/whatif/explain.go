@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/contiv/netplugin/netmaster/trace"
@@ -26,16 +24,17 @@ type Cluster interface {
 	ServiceOf(a netip.Addr, tenant string) *state.ServiceLB
 }
 
-// Agents say what NetworkPolicies of Kubernetes decide.
+// Agents say what NetworkPolicies of Kubernetes decide, and where its Services lead.
 type Agents interface {
 	Ask(ctx context.Context, host string, q flowapi.PolicyQuestion) ([]flowapi.Decision, error)
+	Find(ctx context.Context, host string, q flowapi.ServiceQuestion) (flowapi.ServiceAnswer, error)
 }
 
-// explainer is one question.
+// explainer is one question about one destination.
 type explainer struct {
 	cluster Cluster
-	agents  Agents // nil: there are no NetworkPolicies
-	tenant  string
+	agents  Agents // nil: there is no Kubernetes
+	tenant  string // of the one that opens the connection
 	out     *flowapi.Explanation
 	conn    judge.Connection
 }
@@ -43,77 +42,58 @@ type explainer struct {
 // Explain says what the model decides about a connection. Who is unknown is NotFound, what
 // cannot be asked Invalid. applied says how far a host is.
 func Explain(ctx context.Context, c Cluster, agents Agents, applied func(host string) flowapi.Applied, q flowapi.Question) (*flowapi.Explanation, error) {
-	what, err := trace.Resolve(c, traceapi.Query{From: q.From, To: q.To, Tenant: q.Tenant, Proto: q.Proto, Port: q.Port, Family: q.Family})
+	a, err := resolve(ctx, c, agents, q)
 	if err != nil {
 		return nil, err
 	}
-	e := &explainer{cluster: c, agents: agents, tenant: q.Tenant, out: &flowapi.Explanation{Proto: what.Packet.Proto, Decisions: []flowapi.Decision{}, Applied: []flowapi.Applied{}}}
-	e.ends(what)
-	if err := e.decide(ctx); err != nil {
-		return nil, err
+	var all []flowapi.Explanation
+	for _, to := range a.to[:min(len(a.to), flowapi.MostProviders)] {
+		e := &explainer{cluster: c, agents: agents, tenant: a.tenant, out: &flowapi.Explanation{
+			Proto: a.packet.Proto, Service: a.service, Decisions: []flowapi.Decision{}, Applied: []flowapi.Applied{},
+		}}
+		e.ends(a.packet, to)
+		if err := e.decide(ctx); err != nil {
+			return nil, err
+		}
+		e.hosts(applied)
+		e.out.Text = sentence(e.out)
+		all = append(all, *e.out)
 	}
-	e.hosts(applied)
-	e.out.Text = sentence(e.out)
-	return e.out, nil
+	return summary(all, len(a.to)), nil
 }
 
-// ends finds out which connection it is: behind a service, that with its first provider.
-func (e *explainer) ends(what *traceapi.Trace) {
-	p := what.Packet
-	if ep := e.cluster.EndpointNamed(what.From.Endpoint); ep != nil {
-		_, e.tenant, _ = strings.Cut(ep.NetID, ".") // whose rules count, whatever was asked for
+// summary is the explanation of the first provider that is not allowed, or of the first, with
+// those of all.
+func summary(all []flowapi.Explanation, providers int) *flowapi.Explanation {
+	out, allowed := all[0], 0
+	for _, one := range all {
+		switch {
+		case one.Verdict == flowapi.Allowed:
+			allowed++
+		case out.Verdict == flowapi.Allowed:
+			out = one
+		}
 	}
+	if len(all) == 1 {
+		return &out
+	}
+	out.Providers = all
+	out.Text = fmt.Sprintf("%d of %d providers of service %s may be reached; %s", allowed, len(all), out.Service.Name, out.Text)
+	if providers > len(all) {
+		out.Text += fmt.Sprintf("; %d more providers were not looked at", providers-len(all))
+	}
+	return &out
+}
+
+// ends says which connection it is; to without an address is a service that nobody provides.
+func (e *explainer) ends(p traceapi.Packet, to netip.AddrPort) {
 	proto, _ := flowapi.ProtoNumber(p.Proto) // has been checked
-	e.conn = judge.Connection{Src: p.Src, Dst: p.Dst, Proto: proto, SrcPort: p.SrcPort, DstPort: p.DstPort}
-	if s := e.cluster.ServiceOf(p.Dst, e.tenant); s != nil {
-		e.out.Service = &flowapi.Service{Name: s.ServiceName, Address: p.Dst, Port: p.DstPort}
-		e.conn.Dst, e.conn.DstPort = e.provider(s, p)
-	}
+	e.conn = judge.Connection{Src: p.Src, Dst: to.Addr(), Proto: proto, SrcPort: p.SrcPort, DstPort: to.Port()}
 	e.out.Src, e.conn.SrcGroup = e.end(e.conn.Src)
 	if e.conn.Dst.IsValid() {
 		e.out.Dst, e.conn.DstGroup = e.end(e.conn.Dst)
 	}
 	e.out.Dst.Port = e.conn.DstPort
-}
-
-// provider returns who answers for a service; no valid address: nobody does.
-func (e *explainer) provider(s *state.ServiceLB, p traceapi.Packet) (netip.Addr, uint16) {
-	port, ok := providerPort(s.Ports, p.Proto, p.DstPort)
-	if !ok {
-		return netip.Addr{}, 0
-	}
-	var ids []string
-	for _, provider := range s.Providers {
-		ids = append(ids, provider.EpIDKey)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		ep := e.cluster.EndpointNamed(id)
-		if ep == nil {
-			continue
-		}
-		text := ep.IPAddress
-		if p.Dst.Is6() {
-			text = ep.IPv6Address
-		}
-		if a, err := netip.ParseAddr(text); err == nil {
-			return a, port
-		}
-	}
-	return netip.Addr{}, 0
-}
-
-// providerPort finds the provider's port in SERVICEPORT:PROVIDERPORT:PROTOCOL.
-func providerPort(ports []string, proto string, port uint16) (uint16, bool) {
-	for _, text := range ports {
-		parts := strings.Split(text, ":")
-		if len(parts) != 3 || !strings.EqualFold(parts[2], proto) || parts[0] != strconv.Itoa(int(port)) {
-			continue
-		}
-		n, err := strconv.ParseUint(parts[1], 10, 16)
-		return uint16(n), err == nil
-	}
-	return 0, false
 }
 
 // end is what is known of an address in the tenant, and the number of its group.

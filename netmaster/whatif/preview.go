@@ -18,7 +18,7 @@ const (
 	mostPolicies = 64
 	mostGaps     = 1000
 	mostHalves   = 1 << 17     // connections of which one end may follow
-	halvesApart  = time.Minute // how far the clocks of both ends may be apart
+	halvesApart  = time.Minute // how much the clocks of both ends may differ
 )
 
 // Recorded tells of recorded connections; see flows.Service.

@@ -9,7 +9,7 @@ import (
 )
 
 // tally counts each connection once: what the second end says of one that has been counted,
-// because it came late or the clocks of both hosts are apart, takes the place of what the
+// because it came late or the clocks of both hosts differ, takes the place of what the
 // first has said.
 type tally struct {
 	out           *flowapi.Preview

@@ -40,6 +40,8 @@ type Sources struct {
 	Flows Flows
 	// Policies are the NetworkPolicies of this host's pods; nil: there are none.
 	Policies Policies
+	// Kubernetes are the Services of Kubernetes; nil: somebody else leads to them.
+	Kubernetes Services
 	// Checks name what must hold for the agent to serve; a nil result holds.
 	Checks map[string]func() error
 	// Notes tell what does not keep the agent from serving, but should be known.
@@ -114,6 +116,7 @@ func Handler(s Sources) http.Handler {
 	mux.HandleFunc("GET "+flowapi.PathAgent, s.flows)
 	mux.HandleFunc("GET "+flowapi.PathAgentHits, s.hits)
 	mux.HandleFunc("POST "+flowapi.PathAgentAsk, s.explain)
+	mux.HandleFunc("POST "+flowapi.PathAgentOf, s.service)
 	mux.HandleFunc("POST "+flowapi.PathAgentTests, s.preview)
 	mux.HandleFunc("GET "+doctorapi.PathAgent, s.doctor)
 	mux.HandleFunc("GET "+doctorapi.PathAgentSupport+"{name}", s.support)

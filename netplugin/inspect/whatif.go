@@ -17,6 +17,11 @@ type Policies interface {
 	Preview(ctx context.Context, recorded func(ctx context.Context, f flowapi.Filter, take func(*flowapi.Event) error) error, req flowapi.PolicyPreviewRequest) (*flowapi.Preview, error)
 }
 
+// Services are those of Kubernetes that this host leads to.
+type Services interface {
+	Find(q flowapi.ServiceQuestion) (flowapi.ServiceAnswer, error)
+}
+
 const (
 	maxPolicyQuestion = 16 << 10 // bytes
 	maxPolicyPreview  = 2 << 20
@@ -38,6 +43,23 @@ func (s Sources) explain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply(w, http.StatusOK, decisions)
+}
+
+// service answers which Service is meant, and who answers for it; without any there is none.
+func (s Sources) service(w http.ResponseWriter, r *http.Request) {
+	var q flowapi.ServiceQuestion
+	if !readJSON(w, r, maxPolicyQuestion, &q) {
+		return
+	}
+	answer, err := flowapi.ServiceAnswer{}, error(nil)
+	if s.Kubernetes != nil {
+		answer, err = s.Kubernetes.Find(q)
+	}
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	reply(w, http.StatusOK, answer)
 }
 
 // preview answers what NetworkPolicies would have done to the recorded connections.

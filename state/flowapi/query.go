@@ -15,6 +15,7 @@ const (
 	PathAgentHits  = "/flows/hits"         // GET []Hits; HeaderSince tells since when
 	PathAgentTests = "/flows/preview"      // POST PolicyPreviewRequest: Preview
 	PathAgentAsk   = "/flows/explain"      // POST PolicyQuestion: []Decision
+	PathAgentOf    = "/flows/service"      // POST ServiceQuestion: ServiceAnswer
 )
 
 // HeaderSince tells when an agent began to count hits (RFC 3339).
@@ -82,8 +83,15 @@ type Explanation struct {
 	// Applied tells whether the hosts of both ends have what Decisions refer to in their
 	// switches.
 	Applied []Applied `json:"applied"`
-	Text    string    `json:"text"` // all of it in one sentence
+	// Providers is what the model says of each provider of a service that has several, up to
+	// MostProviders. The rest of the explanation is that of the first one that is not allowed,
+	// or of the first.
+	Providers []Explanation `json:"providers,omitempty"`
+	Text      string        `json:"text"` // all of it in one sentence
 }
+
+// MostProviders bounds the providers that are explained.
+const MostProviders = 32
 
 // Applied says how far a host is.
 type Applied struct {
@@ -102,4 +110,21 @@ type PolicyQuestion struct {
 	Tenant   string     `json:"tenant,omitempty"` // of the peer, if it is an endpoint
 	Proto    string     `json:"proto"`
 	Port     uint16     `json:"port,omitempty"`
+}
+
+// ServiceQuestion asks an agent which Service of Kubernetes is meant, and who answers for it.
+type ServiceQuestion struct {
+	Name    string     `json:"name,omitempty"`   // namespace/name; or
+	Address netip.Addr `json:"address,omitzero"` // one of its own
+	Tenant  string     `json:"tenant,omitempty"` // of the client
+	Proto   string     `json:"proto,omitempty"`
+	Port    uint16     `json:"port,omitempty"`
+}
+
+// ServiceAnswer is a Service; without a name there is none.
+type ServiceAnswer struct {
+	Name      string       `json:"name,omitempty"`
+	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// Providers are where a new connection of the client to the port may lead.
+	Providers []netip.AddrPort `json:"providers,omitempty"`
 }

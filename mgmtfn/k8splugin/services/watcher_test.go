@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -19,6 +21,8 @@ import (
 	"github.com/contiv/netplugin/drivers/fakedriver"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
+	"github.com/contiv/netplugin/state/flowapi"
+	"github.com/contiv/netplugin/utils/errs"
 )
 
 // driver notes when services are released.
@@ -114,6 +118,7 @@ func TestWatcher(t *testing.T) {
 	w.Apply(objdb.Batch{Snapshot: true, Events: []objdb.Event{event(t, state.EndpointRoot+ep.ID, ep)}})
 	w.Apply(objdb.Batch{Events: []objdb.Event{event(t, state.NetworkRoot+net.ID, net)}})
 	d.expect(t, "its pod", head+" 20.1.1.1:8080@default,local\n")
+	finds(t, w)
 
 	ep.HomingHost = "n2"
 	w.Apply(objdb.Batch{Events: []objdb.Event{event(t, state.EndpointRoot+ep.ID, ep)}})
@@ -156,5 +161,32 @@ func TestWatcherWaits(t *testing.T) {
 	}
 	if n := len(d.State().Services); n != 0 {
 		t.Errorf("%d services are declared", n)
+	}
+}
+
+// finds: a Service is found by its name and its addresses, with the providers that a tenant's
+// pods reach at a port.
+func finds(t *testing.T, w *Watcher) {
+	t.Helper()
+	for _, tc := range []struct {
+		q    flowapi.ServiceQuestion
+		want string
+	}{
+		{flowapi.ServiceQuestion{Name: "shop/web", Tenant: "default", Proto: "tcp", Port: 80}, "shop/web [10.96.0.10 fd00:96::10] [20.1.1.1:8080]"},
+		{flowapi.ServiceQuestion{Address: netip.MustParseAddr("10.96.0.10"), Tenant: "default", Proto: "tcp", Port: 80}, "shop/web [10.96.0.10 fd00:96::10] [20.1.1.1:8080]"},
+		{flowapi.ServiceQuestion{Name: "shop/web", Tenant: "blue", Proto: "tcp", Port: 80}, "shop/web [10.96.0.10 fd00:96::10] []"},
+		{flowapi.ServiceQuestion{Name: "shop/web", Tenant: "default", Proto: "udp", Port: 80}, "shop/web [10.96.0.10 fd00:96::10] []"},
+		{flowapi.ServiceQuestion{Name: "shop/none", Proto: "tcp", Port: 80}, " [] []"},
+		{flowapi.ServiceQuestion{Address: netip.MustParseAddr("10.96.0.11"), Proto: "tcp", Port: 80}, " [] []"},
+	} {
+		a, err := w.Find(tc.q)
+		if got := fmt.Sprintf("%s %v %v", a.Name, a.Addresses, a.Providers); err != nil || got != tc.want {
+			t.Errorf("%+v: %s (%v), want %s", tc.q, got, err, tc.want)
+		}
+	}
+	for _, q := range []flowapi.ServiceQuestion{{}, {Proto: "tcp"}, {Name: "shop/web"}, {Name: "x", Address: netip.MustParseAddr("::1"), Proto: "tcp"}} {
+		if _, err := w.Find(q); !errs.Is(err, errs.Invalid) {
+			t.Errorf("%+v: %v", q, err)
+		}
 	}
 }

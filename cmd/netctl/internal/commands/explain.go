@@ -52,6 +52,9 @@ func explanationText(e *flowapi.Explanation) string {
 	}
 	b.WriteString(table{headers: []string{"Host", "At", "By", "Rule", "Verdict"}, dashes: []int{4, 11, 14, 16, 8}}.format(rows))
 	b.WriteString("\n")
+	if len(e.Providers) > 0 {
+		b.WriteString(providersText(e.Providers) + "\n")
+	}
 	for _, a := range e.Applied {
 		said := "has applied these rules"
 		if !a.Done {
@@ -60,6 +63,19 @@ func explanationText(e *flowapi.Explanation) string {
 		fmt.Fprintf(&b, "host %s (%s) %s\n", printable(a.Host), a.At, said)
 	}
 	return b.String()
+}
+
+// providersText says of each provider of a service whether it may be reached.
+func providersText(all []flowapi.Explanation) string {
+	rows := make([][]string, len(all))
+	for i, one := range all {
+		by := ""
+		if n := len(one.Decisions); n > 0 {
+			by = ruleText(one.Decisions[n-1])
+		}
+		rows[i] = []string{endpointText(one.Dst, one.Proto), printable(one.Dst.Host), string(one.Verdict), by}
+	}
+	return table{headers: []string{"Provider", "Host", "Verdict", "Decided by"}, dashes: []int{24, 4, 8, 16}}.format(rows)
 }
 
 // placeOf is an end with its group and host.
