@@ -9,6 +9,8 @@ PREFIX   ?= /usr/local
 JOBS     ?= 2
 PACKAGES ?= ./...
 FUZZTIME ?= 30s
+# System tests in which the daemons do most at the same time.
+RACED    ?= TestPolicy|TestServices|TestFlows|TestAuditMode|TestDoctor|TestMasters|TestStoreOfOnesOwn|TestSupportBundle|TestTooManyChanges|TestBGP|TestDNS
 # The tools of lint and fmt have a module of their own.
 TOOL     := $(GO) tool -modfile=scripts/tools/go.mod
 # Whether what the tests with a cluster of Kubernetes need has been built.
@@ -20,7 +22,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image v2plugin test test-ovs test-long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd vm k8s-tests test-k8s conformance scale ui fmt install install-files clean help
+.PHONY: build image v2plugin test test-ovs test-long long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd vm k8s-tests test-k8s conformance scale ui fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -47,16 +49,24 @@ conformance: deps kubernetes k8s-tests build ## run Kubernetes' own end-to-end t
 scale: deps build ## measure clusters of up to 1,000 hosts (as root), in about an hour, and write docs/scale.md
 	$(GO) run ./test/scale
 
-test-long: kubernetes containerd test race fuzz ## the same, then the race detector, long tests and fuzzing
+test-long: kubernetes containerd long race fuzz ## run all tests, long ones included, then the race detector and fuzzing
+
+long: deps consul build ## run all tests, those that can take longer, longer
+	scripts/deps long
+	CONTIV_LONG=1 $(GO) run ./scripts/gotest -alone /test/ $$($(CLUSTER) && echo -tags kubernetes) -p $(JOBS) -timeout 150m $(PACKAGES)
 
 test-ovs: build ## run the tests of the switch with the Open vSwitch of other releases of Debian
 	@for release in trixie sid; do ovs=$$(scripts/ovs $$release) || exit; echo "== $$release"; \
 		PATH=$$ovs:$$PATH $(GO) test -count=1 ./ofnet || exit; \
 		CONTIV_OVS=$$ovs $(GO) test -count=1 -timeout 30m -run 'TestExpired|TestOnePort|TestChurn|TestSwitchIsKilled|TestServices' ./test/systemtests || exit; done
 
-race: consul build ## run all tests with the race detector, long tests included
+# System tests are about other processes: it is the daemons that have the race detector there.
+race: deps consul build ## run the tests with the race detector, and system tests with daemons that have it
 	scripts/deps long
-	CGO_ENABLED=1 CONTIV_LONG=1 $(GO) run ./scripts/gotest -alone /test/ -race -p $(JOBS) -timeout 60m $(PACKAGES)
+	CGO_ENABLED=1 $(GO) run ./scripts/gotest -alone /test/ -race -p $(JOBS) -timeout 60m $$($(GO) list $(PACKAGES) | grep -v /test/systemtests)
+	mkdir -p $(BIN)/race && cp $(BIN)/contivk8s $(BIN)/contiv-lab $(BIN)/race/
+	CGO_ENABLED=1 $(GO) build -race -o $(BIN)/race/ $$($(GO) list ./cmd/... | grep -v /contivk8s)
+	CONTIV_BIN=$(CURDIR)/$(BIN)/race GORACE=halt_on_error=1 CONTIV_TEST_TIME_SCALE=4 $(GO) test -timeout 60m -run '$(RACED)' ./test/systemtests
 
 fuzz: ## fuzz every target for FUZZTIME
 	scripts/fuzz $(FUZZTIME)

@@ -102,6 +102,9 @@ func (l *Lab) startInit(ctx context.Context, name string, c hostinit.Config) (pi
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{readyChild}
 	cmd.Env = []string{"PATH=" + hostinit.Path, "HOME=/root", "LANG=C.UTF-8"}
+	if race, set := os.LookupEnv("GORACE"); set { // for daemons that are built with the race detector
+		cmd.Env = append(cmd.Env, "GORACE="+race)
+	}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setsid:     true,
