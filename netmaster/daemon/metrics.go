@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/contiv/netplugin/netmaster/events"
+	"github.com/contiv/netplugin/utils/httproutes"
 	"github.com/contiv/netplugin/utils/version"
 )
 
@@ -67,24 +68,18 @@ func newMetrics(reg *prometheus.Registry, v version.Info, s *leaderState, hub *e
 // count measures what next serves.
 func (m *metrics) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec, ok := w.(*recorder)
+		rec, ok := w.(*httproutes.Recorder)
 		if !ok {
-			rec = &recorder{ResponseWriter: w}
+			rec = &httproutes.Recorder{ResponseWriter: w}
 		}
-		began := time.Now()
+		began, served := time.Now(), false
 		method := knownMethod(r.Method)
 		defer func() {
-			code := rec.code
-			if code == 0 {
-				code = http.StatusInternalServerError // it panicked before it answered
-			}
-			m.requests.WithLabelValues(method, strconv.Itoa(code)).Inc()
+			m.requests.WithLabelValues(method, strconv.Itoa(rec.Ended(served))).Inc()
 			m.latency.WithLabelValues(method).Observe(time.Since(began).Seconds())
 		}()
 		next.ServeHTTP(rec, r)
-		if rec.code == 0 {
-			rec.code = http.StatusOK
-		}
+		served = true
 	})
 }
 
@@ -96,29 +91,6 @@ func knownMethod(method string) string {
 	}
 	return "other"
 }
-
-// recorder remembers the status of an answer.
-type recorder struct {
-	http.ResponseWriter
-	code int
-}
-
-func (r *recorder) WriteHeader(code int) {
-	if r.code == 0 && code >= 200 {
-		r.code = code
-	}
-	r.ResponseWriter.WriteHeader(code)
-}
-
-func (r *recorder) Write(p []byte) (int, error) {
-	if r.code == 0 {
-		r.code = http.StatusOK
-	}
-	return r.ResponseWriter.Write(p)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // term exports what the Controller has to tell, while there is one.
 type term struct{ state *leaderState }

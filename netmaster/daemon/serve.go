@@ -85,7 +85,7 @@ func (h dispatch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *Daemon) shield(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		rec := &recorder{ResponseWriter: w}
+		rec := &httproutes.Recorder{ResponseWriter: w}
 		defer func() {
 			p := recover()
 			if p == nil {
@@ -94,7 +94,7 @@ func (d *Daemon) shield(next http.Handler) http.Handler {
 			if p != http.ErrAbortHandler { // which only means "break off the answer"
 				d.log.WithField("method", r.Method).WithField("path", r.URL.Path).
 					WithField("panic", p).WithField("stack", string(debug.Stack())).Error("a request handler panicked")
-				if rec.code == 0 {
+				if rec.Code == 0 {
 					http.Error(w, "internal error, see the log of netmaster", http.StatusInternalServerError)
 					return
 				}
