@@ -2,13 +2,11 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/contiv/netplugin/state/doctorapi"
-	"github.com/contiv/netplugin/utils/errs"
 )
 
 // Facts is what an agent has told of its host, and when.
@@ -22,7 +20,7 @@ type Facts struct {
 func (c *Client) Facts(ctx context.Context, hosts []string) (facts map[string]Facts, away map[string]error) {
 	return askAll(ctx, c, hosts, func(ctx context.Context, host, addr string) (Facts, error) {
 		f := Facts{Asked: time.Now()}
-		err := c.exchangeJSON(ctx, addr, http.MethodGet, doctorapi.PathAgent, nil, &f.Host)
+		_, err := c.askAt(ctx, addr, question{http.MethodGet, doctorapi.PathAgent, "say what is wrong with its host"}, nil, &f.Host)
 		f.Answered = time.Now()
 		return f, ofHost(host, err)
 	})
@@ -36,7 +34,7 @@ func (c *Client) Probe(ctx context.Context, probes map[string]doctorapi.Probe) (
 		hosts = append(hosts, host)
 	}
 	_, failed = askAll(ctx, c, hosts, func(ctx context.Context, host, addr string) (sent doctorapi.ProbeSent, err error) {
-		err = c.exchangeJSON(ctx, addr, http.MethodPost, doctorapi.PathProbe, probes[host], &sent)
+		_, err = c.askAt(ctx, addr, question{http.MethodPost, doctorapi.PathProbe, "send probes"}, probes[host], &sent)
 		return sent, ofHost(host, err)
 	})
 	return failed
@@ -46,31 +44,6 @@ func (c *Client) Probe(ctx context.Context, probes map[string]doctorapi.Probe) (
 func ofHost(host string, err error) error {
 	if err != nil {
 		return fmt.Errorf("ask host %s: %w", host, err)
-	}
-	return nil
-}
-
-// exchangeJSON is exchange with bodies of JSON; body may be nil.
-func (c *Client) exchangeJSON(ctx context.Context, addr, method, path string, body, into any) error {
-	var text []byte
-	if body != nil {
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			return errs.Wrap(errs.Internal, err)
-		}
-	}
-	status, answer, err := c.exchange(ctx, addr, method, path, text)
-	switch {
-	case err != nil:
-		return err
-	case status == http.StatusNotFound:
-		return errs.New(errs.Internal, "its netplugin is of a version that cannot be asked; upgrade it")
-	}
-	if err := refusal(status, answer); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(answer, into); err != nil {
-		return errs.New(errs.Internal, "its netplugin's answer cannot be read: %w", err)
 	}
 	return nil
 }

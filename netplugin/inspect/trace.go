@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/state/traceapi"
-	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/httproutes"
 )
 
 // traceTimeout is shorter than netmaster waits for an agent.
@@ -37,14 +37,5 @@ func (s Sources) trace(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers with an error and the status of its kind.
 func refuse(w http.ResponseWriter, err error) {
-	status := http.StatusInternalServerError
-	switch errs.KindOf(err) {
-	case errs.Invalid:
-		status = http.StatusBadRequest
-	case errs.NotFound:
-		status = http.StatusNotFound
-	case errs.Unavailable, errs.Timeout:
-		status = http.StatusServiceUnavailable
-	}
-	http.Error(w, err.Error(), status)
+	http.Error(w, err.Error(), httproutes.StatusOf(err))
 }
