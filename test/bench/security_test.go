@@ -44,20 +44,6 @@ func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTripper.RoundTrip(r)
 }
 
-// agentCredentials are those of the host's agent.
-func agentCredentials(b *testing.B, h *lab.Host) *pki.Credentials {
-	b.Helper()
-	stored, err := pki.Dir(h.File(lab.AgentTLSDir)).Load()
-	if err != nil {
-		b.Fatal(err)
-	}
-	creds := pki.NewCredentials()
-	if err := stored.Use(creds); err != nil {
-		b.Fatal(err)
-	}
-	return creds
-}
-
 // logIn returns a token of admin, who has the password that netmaster has made.
 func logIn(b *testing.B, h *lab.Host, a api) string {
 	b.Helper()
@@ -84,7 +70,10 @@ func BenchmarkSecured(b *testing.B) {
 	const clients, n = 8, 1000
 	plainHost := labtest.Up(b, lab.Config{Hosts: 1}).Hosts()[0]
 	h := labtest.Up(b, lab.Config{Hosts: 1, TLS: tlsport.Require}).Hosts()[0]
-	creds := agentCredentials(b, h)
+	creds, err := h.AgentCredentials()
+	if err != nil {
+		b.Fatal(err)
+	}
 	admin := pki.NewCredentials()
 	if err := admin.SetRoots(pki.EncodeCertificates(creds.Roots()...)); err != nil {
 		b.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/contiv/netplugin/test/lab/hostinit"
 	"github.com/contiv/netplugin/test/lab/nsenter"
 	"github.com/contiv/netplugin/utils/errs"
+	"github.com/contiv/netplugin/utils/pki"
 )
 
 // Host is one machine of the lab.
@@ -148,6 +149,16 @@ func (h *Host) Listen(network, address string) (in net.Listener, err error) {
 		return err
 	})
 	return in, err
+}
+
+// AgentCredentials are what the host's agent has got when it joined.
+func (h *Host) AgentCredentials() (*pki.Credentials, error) {
+	stored, err := pki.Dir(h.File(AgentTLSDir)).Load()
+	if err != nil {
+		return nil, err
+	}
+	creds := pki.NewCredentials()
+	return creds, stored.Use(creds)
 }
 
 // HTTP returns a client whose requests leave from the host. URLs must have numeric

@@ -32,12 +32,8 @@ func (c cluster) asHost(name string) *pki.Credentials {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	stored, err := pki.Dir(h.File(lab.AgentTLSDir)).Load()
+	creds, err := h.AgentCredentials()
 	if err != nil {
-		c.t.Fatal(err)
-	}
-	creds := pki.NewCredentials()
-	if err := stored.Use(creds); err != nil {
 		c.t.Fatal(err)
 	}
 	return creds

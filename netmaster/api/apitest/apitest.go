@@ -16,6 +16,7 @@ import (
 	"github.com/contiv/netplugin/netmaster/intent/intenttest"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/identity"
+	"github.com/contiv/netplugin/utils/httproutes"
 )
 
 // Config is what tests start a netmaster with unless they say otherwise.
@@ -42,12 +43,16 @@ func Start(t testing.TB, store objdb.Store, cfg daemon.LeaderConfig) string {
 		hub.Run(ctx, store)
 	}()
 	<-hub.Ready()
+	changes := http.NewServeMux()
+	changes.HandleFunc("GET /", hub.ServeChanges)
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch strings.TrimSuffix(r.URL.Path, "/") {
 		case "/version":
 			_, _ = w.Write([]byte(`{"GitCommit":"abc1234","Version":"1.2.0","BuildTime":"04-16-2019.09-31-33.UTC"}` + "\n"))
 		case events.Path:
 			hub.ServeHTTP(w, r)
+		case events.PathChanges:
+			httproutes.OrNotFound(changes).ServeHTTP(w, r)
 		default:
 			c.ServeHTTP(w, r)
 		}
