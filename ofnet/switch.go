@@ -87,6 +87,8 @@ type Switch struct {
 	lastErr  error
 	changed  signal.Signal
 	sent     uint64 // changes sent since start
+	sets     uint64 // calls of Set since start
+	carried  uint64 // as many of them have been carried out, or rejected
 	connects uint64
 	losses   losses
 }
@@ -118,6 +120,7 @@ func (s *Switch) Set(owner string, p Program) {
 	if !had && p.Empty() {
 		return
 	}
+	s.sets++
 	if p.Empty() {
 		delete(s.owners, owner)
 	} else {
@@ -296,6 +299,31 @@ func (s *Switch) settled(owner string) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// CaughtUp waits until everything that was set before the call has been sent to the bridge,
+// but for what it rejects.
+func (s *Switch) CaughtUp(ctx context.Context) error {
+	s.mu.Lock()
+	want := s.sets
+	s.mu.Unlock()
+	for {
+		s.mu.Lock()
+		done := s.synced && s.carried >= want
+		changed, why := s.changed.Next(), s.lastErr
+		s.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if why == nil {
+				why = ctx.Err()
+			}
+			return errs.New(errs.Unavailable, "bridge %s does not have all flows: %w", s.cfg.Name, why)
+		}
+	}
 }
 
 func allSettled[K comparable, V any](w *desiredSet[K, V], keys iter.Seq[K]) (bool, error) {

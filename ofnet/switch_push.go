@@ -74,7 +74,7 @@ func (c meterChange) refused(s *Switch, err error) { s.meters.refused[c.Key] = e
 // shares its memory.
 func (s *Switch) read(ctx context.Context, ch Channel) error {
 	s.mu.Lock()
-	s.synced, s.strays = false, false
+	s.synced, s.strays, s.carried = false, false, 0
 	s.losses.begin(s.flows.diff.LenActual())
 	s.flows.diff.ForgetActual()
 	s.groups.diff.ForgetActual()
@@ -198,6 +198,9 @@ func (s *Switch) pending(n int) (bundle bool, batch []change) {
 	}
 	for _, late := range []bool{false, true} {
 		batch = gather[flowChange](batch, n, only(s.flows.open(false), func(c delta.Change[of.FlowKey, body]) bool { return c.Want.late == late }))
+	}
+	if len(batch) == 0 {
+		s.carried = s.sets // what is left is removed, or was rejected
 	}
 	if !s.complete || len(batch) >= n {
 		return true, batch

@@ -335,6 +335,35 @@ func TestRefusedFlowDoesNotBlockOthers(t *testing.T) {
 	settle(t, s)
 }
 
+// TestCaughtUp: what was set before is in the bridge then, but for what it rejects, also when
+// the bridge has to be filled again.
+func TestCaughtUp(t *testing.T) {
+	b := newFakeBridge()
+	s := runSwitch(t, b)
+	for round := range 50 {
+		if round%10 == 9 {
+			b.mu.Lock()
+			clear(b.tables.flows)
+			b.mu.Unlock()
+			b.cut()
+		}
+		for i := range uint32(100) {
+			s.Set(fmt.Sprint(i), flows(flow(0, uint16(round+1), i+1)))
+		}
+		s.Set("bad", flows(flow(99, 1, 1)))
+		if err := s.CaughtUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.mu.Lock()
+		for i := range uint32(100) {
+			if _, ok := b.tables.flows[flow(0, uint16(round+1), i+1).Key()]; !ok {
+				t.Errorf("round %d: flow %d is missing", round, i)
+			}
+		}
+		b.mu.Unlock()
+	}
+}
+
 func TestSharedKeyGoesToTheNextOwner(t *testing.T) {
 	b := newFakeBridge()
 	s := runSwitch(t, b)

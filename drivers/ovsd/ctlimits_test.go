@@ -26,6 +26,9 @@ func TestInsideConnectionLimits(t *testing.T) {
 	other := contract.Network
 	other.ID, other.Tenant, other.Tag, other.VNI = "net1.other", "other", 99, 10099
 	d.Apply(other)
+	for _, n := range []drivers.Network{contract.Network, other} { // or this host has nothing of a tenant
+		d.Apply(drivers.Endpoint{ID: "ep." + n.ID, Network: n, MAC: ofnet.MAC{2, 2, 20, 1, 1, 9}, IPv4: n.Gateway4.Prev(), Local: true})
+	}
 	d.Synced(drivers.SourceStore)
 	ready(t, d)
 	zones := d.limits.zones()

@@ -81,6 +81,7 @@ func (d *Driver) pass() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = d.begun
+	d.forgetTenants()
 	if slices.Contains(sweeps, drivers.SourceStore) {
 		d.whole = true // only now may the router and the host plan remove what an earlier agent has installed
 		d.router.wake()

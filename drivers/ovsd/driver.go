@@ -45,6 +45,7 @@ type Driver struct {
 	mu           sync.Mutex
 	compiler     *compiler.Compiler
 	begun, ended int              // passes of drain
+	tenants      map[string]bool  // whose flows the switches have had as a whole, by tenants that are needed here
 	sweeps       []drivers.Source // to sweep when a pass has ended
 	whole        bool             // everything that the store has declared has been compiled and passed on once
 	changed      signal.Signal    // after a pass, and when ports change
@@ -88,7 +89,7 @@ func New(cfg Config) (*Driver, error) {
 	d := &Driver{
 		cfg: cfg, bridges: map[ofnet.Encap]*bridge{}, numbers: newNumbers(), cache: newCache(cfg.runDir()), pushes: newPushHistogram(),
 		announcer: newAnnouncer(), router: newRouter(cfg), takeover: &takeover{}, dns: &nameService{},
-		repair: make(chan struct{}, 1), kick: make(chan struct{}, 1),
+		repair: make(chan struct{}, 1), kick: make(chan struct{}, 1), tenants: map[string]bool{},
 	}
 	d.compiler = compiler.New(compiler.Config{
 		HostLabel: cfg.HostLabel, VTEP: cfg.VTEP, CtrlIP: cfg.CtrlIP, ControlPorts: cfg.ControlPorts, TunnelPorts: cfg.TunnelPorts,

@@ -2,6 +2,7 @@ package ovsd
 
 import (
 	"context"
+	"maps"
 
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/utils/errs"
@@ -13,6 +14,8 @@ type realisation struct {
 	ready           bool // all of its owners are known
 	sw              *ofnet.Switch
 	owners          []string
+	tenant          string
+	whole           bool // the switch has had all flows of the tenant since the host needs them
 	modeErr         error
 	changed         <-chan struct{}
 }
@@ -29,6 +32,7 @@ func (d *Driver) wantedFor(id string) (w realisation) {
 		return w
 	}
 	w.sw = s.sw
+	w.tenant, w.whole = e.Network.Tenant, d.tenants[e.Network.Tenant]
 	_, w.modeErr = d.compiler.Pipeline(s.encap)
 	g, declared := d.compiler.EndpointPolicies[id]
 	if !declared || !d.cfg.EndpointPolicies {
@@ -69,6 +73,12 @@ func (d *Driver) settled(ctx context.Context, w realisation) error {
 	if err := d.drained(ctx); err != nil {
 		return errs.New(errs.Unavailable, "changes are still to be compiled: %w", err)
 	}
+	if !w.whole { // this is the tenant's first endpoint here: flows to all others come with it
+		if err := w.sw.CaughtUp(ctx); err != nil {
+			return err
+		}
+		d.noteTenant(w.tenant)
+	}
 	for _, owner := range w.owners {
 		if err := w.sw.Settled(ctx, owner); err != nil {
 			return err
@@ -78,4 +88,18 @@ func (d *Driver) settled(ctx context.Context, w realisation) error {
 		d.cfg.Log.WithError(err).Debug("the switch does not tell when its cache is current")
 	}
 	return nil
+}
+
+// noteTenant notes that the switches have all flows of a tenant, while the host needs them.
+func (d *Driver) noteTenant(tenant string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.compiler.NeedsTenant(tenant) {
+		d.tenants[tenant] = true
+	}
+}
+
+// forgetTenants forgets those whose flows the host does not need any more. The caller holds mu.
+func (d *Driver) forgetTenants() {
+	maps.DeleteFunc(d.tenants, func(tenant string, _ bool) bool { return !d.compiler.NeedsTenant(tenant) })
 }

@@ -19,9 +19,11 @@ import (
 // options of the command.
 type options struct {
 	bin, dir, document, store string
+	mode                      string
 	common                    size
 	sizes                     []size
 	changes, rate, seconds    int
+	pods, policies            int
 	away                      time.Duration
 	out                       io.Writer
 }
@@ -58,16 +60,19 @@ func parse(args []string) (o options, err error) {
 	f.StringVar(&o.dir, "dir", os.TempDir(), "`directory` for stores and logs, which are removed at the end")
 	f.StringVar(&o.document, "document", "docs/scale.md", "`file` to write; empty: none")
 	f.StringVar(&o.store, "store", cliconf.StoreEmbedded, "embedded, etcd (one server, two netmasters) or consul (the same)")
+	f.StringVar(&o.mode, "mode", "kubernetes", "`mode` of netmaster: kubernetes or docker")
 	sizes := f.String("sizes", "10:10000,100:10000,1000:10000,1000:100000:10", "hosts:endpoints[:agents] of each `cluster` to measure; agents are fewer than hosts where only memory and start of one matter")
 	f.IntVar(&o.common.Full, "full", 8, "full `agents`; the others are light")
 	f.IntVar(&o.common.Tenants, "tenants", 1000, "`tenants`, besides one that has an endpoint on every host")
-	f.IntVar(&o.common.Networks, "networks", 4000, "`networks` of all tenants; local VLANs suffice for 4,092")
+	f.IntVar(&o.common.Networks, "networks", 5000, "`networks` of all tenants")
 	f.IntVar(&o.common.Groups, "groups", 5000, "`groups`, each under a policy of its own")
 	f.IntVar(&o.common.Rules, "rules", 30000, "`rules` of all policies")
 	f.IntVar(&o.common.Services, "services", 1000, "`services`")
 	f.IntVar(&o.changes, "changes", 100, "`changes` of each kind, one after the other")
 	f.IntVar(&o.rate, "rate", 500, "`changes` per second, all at the same time")
 	f.IntVar(&o.seconds, "seconds", 10, "how many `seconds` these come")
+	f.IntVar(&o.pods, "pods", 1000, "`pods` of the cluster with NetworkPolicies")
+	f.IntVar(&o.policies, "policies", 100, "its `NetworkPolicies`")
 	f.DurationVar(&o.away, "away", 5*time.Second, "how long the store is down")
 	_ = f.Parse(args) // it exits
 	o.out = os.Stdout
@@ -115,6 +120,11 @@ func run(ctx context.Context, o options) error {
 			return err
 		}
 		r.results = append(r.results, f)
+	}
+	say("== %d pods, %d NetworkPolicies", o.pods, o.policies)
+	var err error
+	if r.policies, err = measurePolicies(ctx, o.pods, o.policies, o.changes); err != nil {
+		return err
 	}
 	r.loadAfter = loadAverage()
 	if err := r.write(o.out); err != nil || o.document == "" {

@@ -316,6 +316,11 @@ func (m *measurement) oneAgent(ctx context.Context) error {
 	}
 	m.figures["start-seen"] = seconds(time.Unix(0, got.Seen[0]).Sub(a.began))
 	m.figures["start"] = seconds(time.Unix(0, got.Sent[0]).Sub(a.began))
+	used, err := a.cpu()
+	if err != nil {
+		return err
+	}
+	m.figures["start-cpu"] = seconds(used)
 	for key, line := range map[string]string{"agent-memory": "VmRSS", "agent-peak": "VmHWM"} {
 		n, err := a.memory(line)
 		if err != nil {

@@ -26,6 +26,7 @@ var rows = []struct{ key, text, wanted string }{
 	{"agent-peak", "one agent: the most during its start", ""},
 	{"start-seen", "one agent starts → has read the state", ""},
 	{"start", "one agent starts → all flows sent", "≤ 3 s"},
+	{"start-cpu", "one agent: processor time for its start, with giving memory back", ""},
 	{"master-idle", "netmaster: resident memory", "≤ 600 MiB"},
 	{"rate", "changes per second, at the same time", ""},
 	{"rate-cpu", "netmaster then: cores", "≤ 1 core at 500 changes/s"},
@@ -49,6 +50,7 @@ type report struct {
 	machine               string
 	loadBefore, loadAfter string
 	results               []figures // by size
+	policies              figures
 }
 
 // write writes the report, in Markdown.
@@ -57,7 +59,7 @@ func (r report) write(w io.Writer) error {
 	o, s := r.options, r.options.common
 	fmt.Fprintf(&b, `# Many hosts
 
-Written by `+"`make scale`"+` (`+"`go run ./test/scale`"+`). One netmaster with store %s, and agents in three processes, on one machine: %s.
+Written by `+"`make scale`"+` (`+"`go run ./test/scale`"+`). One netmaster in mode %s with store %s, and agents in three processes, on one machine: %s.
 Load average before %s, after %s: everything shares these processors, so a figure with many agents says what this machine can do for
 all of them, not what one host has to.
 
@@ -67,7 +69,7 @@ compiler, bridges' flows, index of names, names of the flow log, with a switch t
 real watch, registration and reports. Times begin when the request is sent; %d changes, one after the other.
 The agent of the lines "one agent" runs in a process of its own.
 
-`, o.store, r.machine, r.loadBefore, r.loadAfter, s.Tenants, s.Networks, s.Groups, s.Rules, s.Services, s.Full, o.changes)
+`, o.mode, o.store, r.machine, r.loadBefore, r.loadAfter, s.Tenants, s.Networks, s.Groups, s.Rules, s.Services, s.Full, o.changes)
 	line := func(cells ...string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	head, rule := []string{"hosts / agents / endpoints", "wanted"}, []string{"---", "---"}
 	for _, s := range o.sizes {
@@ -83,6 +85,17 @@ The agent of the lines "one agent" runs in a process of its own.
 		if slices.ContainsFunc(r.results, func(f figures) bool { return f[row.key] != "" }) {
 			line(cells...)
 		}
+	}
+	fmt.Fprintf(&b, `
+## NetworkPolicies
+
+%d pods, %d of them on the host of the agent, and %d random policies, which hardly two pods share.
+
+`, o.pods, podsHere, o.policies)
+	line("one agent", "wanted", "measured")
+	line("---", "---", "---")
+	for _, row := range policyRows {
+		line(row.text, row.wanted, r.policies[row.key])
 	}
 	_, err := w.Write(b.Bytes())
 	return err

@@ -43,8 +43,8 @@ func TestSmallCluster(t *testing.T) {
 			defer cancel()
 			var out bytes.Buffer
 			o := options{
-				bin: labtest.Bin(t), dir: t.TempDir(), document: filepath.Join(t.TempDir(), "scale.md"), store: store,
-				common: small, sizes: []size{small}, changes: 5, rate: 50, seconds: 1, away: 100 * time.Millisecond, out: &out,
+				bin: labtest.Bin(t), dir: t.TempDir(), document: filepath.Join(t.TempDir(), "scale.md"), store: store, mode: "kubernetes",
+				common: small, sizes: []size{small}, pods: 200, policies: 10, changes: 5, rate: 50, seconds: 1, away: 100 * time.Millisecond, out: &out,
 			}
 			if err := run(ctx, o); err != nil {
 				t.Fatal(err)
@@ -61,6 +61,11 @@ func TestSmallCluster(t *testing.T) {
 				if strings.HasPrefix(row.key, "leader-") && !withLeader {
 					continue
 				}
+				if !strings.Contains(out.String(), "| "+row.text+" | "+row.wanted+" | ") || strings.Contains(out.String(), "| "+row.text+" | "+row.wanted+" |  |") {
+					t.Errorf("no figure for %q in\n%s", row.text, out.String())
+				}
+			}
+			for _, row := range policyRows {
 				if !strings.Contains(out.String(), "| "+row.text+" | "+row.wanted+" | ") || strings.Contains(out.String(), "| "+row.text+" | "+row.wanted+" |  |") {
 					t.Errorf("no figure for %q in\n%s", row.text, out.String())
 				}

@@ -112,7 +112,7 @@ func (c *testbed) startStore(ctx context.Context) (err error) {
 func (c *testbed) startMaster(ctx context.Context, i int) (err error) {
 	address := [2]string{master1, master2}[i]
 	args := []string{
-		"--mode", "docker", "--netmode", "vxlan", "--fwdmode", "routing", "--external-address", address + ":9999", "--internal-address", address + ":9999",
+		"--mode", c.o.mode, "--netmode", "vxlan", "--fwdmode", "routing", "--external-address", address + ":9999", "--internal-address", address + ":9999",
 	}
 	switch c.o.store {
 	case cliconf.StoreEmbedded:

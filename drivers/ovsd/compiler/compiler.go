@@ -23,23 +23,26 @@ type Compiler struct {
 
 	// Counts of inputs.
 	tenants map[string]int            // networks by tenant
+	vlans   map[string]int            // those of them on the VLAN bridge
+	members map[string]members        // endpoints by tenant
 	rules   map[string]*ofnet.RuleSet // by tenant; none is empty
 	audits  map[string]int            // rules in audit mode by tenant
 	infra   map[string]int            // ids of this host's endpoints in infra networks
 	peers   map[string]int            // other hosts by tunnel address
 
 	// Facts, as of when they were computed.
-	pipelines  map[ofnet.Encap]*ofnet.Pipeline
-	settings   map[ofnet.Encap]ofnet.Settings
-	modeErrs   map[ofnet.Encap]error
-	seen       map[string]bool // tenants
-	ruled      map[string]bool // tenants
-	peered     map[string]bool // tunnel addresses
-	owners     ownerTable
-	locations  locations
-	groupTags  groupVLANs
-	subjects   subjects
-	setBridges map[string]encaps
+	pipelines   map[ofnet.Encap]*ofnet.Pipeline
+	settings    map[ofnet.Encap]ofnet.Settings
+	modeErrs    map[ofnet.Encap]error
+	tenantsHere map[string]bool
+	seen        map[string]bool // tenants
+	ruled       map[string]bool // tenants
+	peered      map[string]bool // tunnel addresses
+	owners      ownerTable
+	locations   locations
+	groupTags   groupVLANs
+	subjects    subjects
+	setBridges  map[string]encaps
 
 	fingerprints map[string]uint64 // of rule sets
 
@@ -48,6 +51,9 @@ type Compiler struct {
 	frontends   numbers[frontendID]
 	services    map[realisedService]ofnet.Service // with the last flows that were wanted
 }
+
+// members are how many endpoints a tenant has, and how many of them are on this host.
+type members struct{ all, local int }
 
 // Output is an owner's new programs for each bridge, or the key of a kind of observer to
 // notify.
@@ -77,7 +83,7 @@ func New(cfg Config, in Inputs) *Compiler { return newCompiler(cfg, in, dependen
 
 func newCompiler(cfg Config, in Inputs, table []dependency) *Compiler {
 	c := &Compiler{
-		cfg: cfg, tenants: map[string]int{}, rules: map[string]*ofnet.RuleSet{}, audits: map[string]int{}, infra: map[string]int{}, peers: map[string]int{},
+		cfg: cfg, tenants: map[string]int{}, vlans: map[string]int{}, members: map[string]members{}, tenantsHere: map[string]bool{}, rules: map[string]*ofnet.RuleSet{}, audits: map[string]int{}, infra: map[string]int{}, peers: map[string]int{},
 		pipelines: map[ofnet.Encap]*ofnet.Pipeline{}, settings: map[ofnet.Encap]ofnet.Settings{}, modeErrs: map[ofnet.Encap]error{},
 		seen: map[string]bool{}, ruled: map[string]bool{}, peered: map[string]bool{},
 		owners: newOwnerTable(), locations: newLocations(), groupTags: newGroupVLANs(), subjects: newSubjects(), setBridges: map[string]encaps{}, fingerprints: map[string]uint64{},

@@ -162,6 +162,7 @@ func TestNothingIsLeft(t *testing.T) {
 	finish()
 	c := r.c
 	for what, n := range map[string]int{
+		"tenants here": len(c.tenantsHere), "VLAN networks": len(c.vlans), "members": len(c.members),
 		"tenants": len(c.tenants), "rules": len(c.rules), "infra": len(c.infra), "peers": len(c.peers), "seen": len(c.seen), "ruled": len(c.ruled),
 		"peered": len(c.peered), "owners": len(c.owners.claims) + len(c.owners.by), "locations": len(c.locations.endpoints) + len(c.locations.networks),
 		"group tags": len(c.groupTags.of) + len(c.groupTags.members), "subjects": len(c.subjects.of) + len(c.subjects.tenants),

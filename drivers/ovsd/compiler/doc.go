@@ -16,8 +16,10 @@
 //	bridge ─┼───────────► pipeline ────────► all of them
 //	cluster ┘
 //	network ┬───────────────────────────────► network (and those that overlap), flood
+//	        ├───────────► tenant here ─────► network, rule, service, endpoint, location, tenant
 //	        └───────────► tenant seen ─────► services of all tenants
 //	endpoint ┬──────────────────────────────► endpoint, policy, group VLAN, own node, host port
+//	         ├──────────► tenant here
 //	port ────┼──────────► address owner ───► endpoint
 //	         ├──────────► location ────────► flood
 //	         ├──────────► group tag ───────► group VLAN
@@ -35,6 +37,10 @@
 //	control ports ──────────────────────────► reach
 //	uplink ─────────────────────────────────► uplink
 //	synced ─────────────────────────────────► tenants
+//
+// Most of what follows from objects of a tenant also needs the tenant to be here: its flows
+// are in the bridges while the host has an endpoint of it, or other reasons (needs, in
+// facts.go).
 //
 // A new feature adds a kind to kinds.go, its rows of the table, and its compile function to
 // programs.go. A new field of an object adds nothing here, unless another kind follows

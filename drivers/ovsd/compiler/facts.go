@@ -11,6 +11,7 @@ import (
 // has, nothing further is computed.
 var facts = [numKinds]func(c *Compiler, key string) []string{
 	Pipeline:       (*Compiler).newPipeline,
+	TenantHere:     func(c *Compiler, t string) []string { return flip(c.tenantsHere, t, c.needs(t)) },
 	TenantSeen:     func(c *Compiler, t string) []string { return flip(c.seen, t, c.tenants[t] > 0) },
 	TenantRules:    func(c *Compiler, t string) []string { return flip(c.ruled, t, c.rules[t] != nil) },
 	Peer:           func(c *Compiler, a string) []string { return flip(c.peered, a, c.peers[a] > 0) },
@@ -65,6 +66,16 @@ func (c *Compiler) newPipeline(key string) []string {
 	return []string{key}
 }
 
+// needs reports whether this host needs the flows of a tenant: it has an endpoint of it, or
+// reaches those of other hosts itself. Those of a tenant with a network on the uplinks stay, as
+// its frames arrive whoever they are for.
+func (c *Compiler) needs(tenant string) bool {
+	return c.members[tenant].local > 0 || c.vlans[tenant] > 0 || c.Cluster != nil && (c.tenants[tenant] > 0 || c.members[tenant].all > 0)
+}
+
+// NeedsTenant reports whether this host needed the flows of a tenant in the last pass.
+func (c *Compiler) NeedsTenant(tenant string) bool { return c.tenantsHere[tenant] }
+
 // here reports whether an endpoint is on this host and has a port.
 func (c *Compiler) here(id string) bool { return c.Endpoints[id].Local && c.Ports[id].OpenFlow != 0 }
 
@@ -81,7 +92,7 @@ func (c *Compiler) claimAddresses(id string) []string {
 // locate records where an endpoint is, and returns the networks whose flood group changes.
 func (c *Compiler) locate(id string) []string {
 	e, known := c.Endpoints[id]
-	if !known || !c.reachable(id) {
+	if !known || !c.reachable(id) || !c.tenantsHere[e.Network.Tenant] {
 		return c.locations.put(id, location{})
 	}
 	return c.locations.put(id, location{network: e.Network.ID, port: c.Ports[id].OpenFlow, vtep: e.VTEP})

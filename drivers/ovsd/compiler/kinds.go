@@ -26,6 +26,7 @@ const (
 	// Facts: results that several programs depend on, and that change less often than
 	// inputs.
 	Pipeline       // by encapsulation
+	TenantHere     // by tenant: whether this host needs its flows
 	TenantSeen     // by tenant: whether it has networks
 	TenantRules    // by tenant: whether it has rules
 	Peer           // by tunnel address: whether a host has it
@@ -64,7 +65,7 @@ const (
 
 var kindNames = [numKinds]string{
 	"global", "bridge", "synced", "cluster", "network", "endpoint", "port", "rule", "service", "rule set", "endpoint policy", "host", "control ports", "uplink", "tunnel",
-	"pipeline", "tenant seen", "tenant rules", "peer", "address owner", "location", "group tag", "policy subject", "rule set bridges",
+	"pipeline", "tenant here", "tenant seen", "tenant rules", "peer", "address owner", "location", "group tag", "policy subject", "rule set bridges",
 	"fixed flows", "peer flows", "reach flows", "network flows", "flood flows", "group VLAN flows", "rule flows", "rule set flows", "service flows", "endpoint flows",
 	"policy flows", "own-node flows", "tenant flows", "host port flows", "uplink flows",
 	"announcement", "neighbor", "bgp", "host plan", "ports",
@@ -98,7 +99,9 @@ var dependencies = []dependency{
 	{Synced, Ports, one},
 	{Cluster, Pipeline, allOf(Pipeline)},
 	{Cluster, HostPlan, one},
+	{Cluster, TenantHere, allOf(TenantHere)},
 
+	{Network, TenantHere, tenantOfNetwork},
 	{Network, TenantSeen, tenantOfNetwork},
 	{Network, NetworkFlows, same},
 	{Network, NetworkFlows, overlappingNetworks},
@@ -106,13 +109,14 @@ var dependencies = []dependency{
 	{Network, HostPlan, one},
 	{Network, Ports, one},
 
+	{Endpoint, TenantHere, tenantOfEndpoint},
 	{Endpoint, AddressOwner, sameIfLocal},
-	{Endpoint, Location, same},
+	{Endpoint, Location, sameIfHere},
 	{Endpoint, GroupTag, sameIfLocal},
 	{Endpoint, GroupVLANFlows, groupVLAN},
 	{Endpoint, PolicySubject, sameIfLocal},
 	{Endpoint, RuleSetBridges, ruleSetsOfEndpoint},
-	{Endpoint, EndpointFlows, same},
+	{Endpoint, EndpointFlows, sameIfHere},
 	{Endpoint, PolicyFlows, sameIfLocal},
 	{Endpoint, OwnNodeFlows, ifInfra},
 	{Endpoint, HostPortFlows, ifInfra},
@@ -168,7 +172,13 @@ var dependencies = []dependency{
 	{Pipeline, UplinkFlows, allOf(UplinkFlows)},
 	{Pipeline, BGP, one},
 	{Pipeline, HostPlan, one},
-	{TenantSeen, ServiceFlows, allOf(ServiceFlows)},
+	{TenantHere, Location, endpointsOfTenant},
+	{TenantHere, NetworkFlows, networksOfTenant},
+	{TenantHere, RuleFlows, rulesOfTenant},
+	{TenantHere, ServiceFlows, servicesOfTenant},
+	{TenantHere, EndpointFlows, endpointsOfTenant},
+	{TenantHere, TenantFlows, same},
+	{TenantSeen, ServiceFlows, servicesOfTenant},
 	{TenantSeen, TenantFlows, same},
 	{TenantRules, EndpointFlows, endpointsOfTenant},
 	{Peer, PeerFlows, same},

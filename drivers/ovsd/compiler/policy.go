@@ -31,7 +31,7 @@ func (c *Compiler) countRule(r drivers.Rule, by int) {
 
 func (c *Compiler) compileRule(id string) Programs {
 	r, ok := c.Rules[id]
-	if !ok || r.Audit {
+	if !ok || r.Audit || !c.tenantsHere[r.Tenant] {
 		return Programs{}
 	}
 	return c.everywhere(func(_ ofnet.Encap, p *ofnet.Pipeline) ofnet.Program { return p.Program(r.Rule) })
@@ -43,7 +43,7 @@ func (c *Compiler) compileRule(id string) Programs {
 func (c *Compiler) compileTenant(tenant string) Programs {
 	rules := c.rules[tenant]
 	policed := rules != nil || len(c.subjects.tenants[tenant]) > 0
-	if !c.Synced || !policed && !c.logs(tenant) {
+	if !c.Synced || !c.tenantsHere[tenant] || !policed && !c.logs(tenant) {
 		return Programs{}
 	}
 	return c.everywhere(func(_ ofnet.Encap, p *ofnet.Pipeline) ofnet.Program {

@@ -56,7 +56,7 @@ func (c *Compiler) ClosedPorts() []ofnet.PortRange {
 
 func (c *Compiler) compileNetwork(id string) Programs {
 	n, ok := c.Networks[id]
-	if !ok {
+	if !ok || !c.tenantsHere[n.Tenant] {
 		return Programs{}
 	}
 	return c.in(n.Encap, func(p *ofnet.Pipeline) ofnet.Program {
@@ -75,7 +75,7 @@ func (c *Compiler) network(n drivers.Network) ofnet.Network {
 
 func (c *Compiler) compileFlood(id string) Programs {
 	n, ok := c.Networks[id]
-	if !ok {
+	if !ok || !c.tenantsHere[n.Tenant] { // there are no locations then, which are what changes it
 		return Programs{}
 	}
 	return c.in(n.Encap, func(p *ofnet.Pipeline) ofnet.Program {
@@ -98,8 +98,8 @@ func (c *Compiler) compileGroupVLAN(key string) Programs {
 
 func (c *Compiler) compileEndpoint(id string) Programs {
 	e, known := c.Endpoints[id]
-	if !known || !c.reachable(id) {
-		return Programs{} // its packets cannot be delivered yet
+	if !known || !c.reachable(id) || !c.tenantsHere[e.Network.Tenant] {
+		return Programs{} // its packets cannot be delivered yet, or there are none
 	}
 	return c.in(e.Network.Encap, func(p *ofnet.Pipeline) ofnet.Program { return p.Program(c.endpoint(e)) })
 }

@@ -24,6 +24,9 @@ func (c *Compiler) keys(k Kind, yield func(string)) {
 	switch k {
 	case Pipeline:
 		each(c.Bridges, yield)
+	case TenantHere:
+		each(c.tenants, yield)
+		each(c.members, yield)
 	case PeerFlows:
 		each(c.peered, yield)
 	case NetworkFlows, FloodFlows:
@@ -63,6 +66,38 @@ func each[V any](rows map[string]V, yield func(string)) {
 func localEndpoints(c *Compiler, _ string, mark func(string)) {
 	for id := range c.Ports {
 		mark(id)
+	}
+}
+
+// tenantOfEndpoint: for which an endpoint counts.
+func tenantOfEndpoint(c *Compiler, key string, mark func(string)) {
+	if e, ok := c.Endpoints[key]; ok {
+		mark(e.Network.Tenant)
+	}
+}
+
+func networksOfTenant(c *Compiler, tenant string, mark func(string)) {
+	for id, n := range c.Networks {
+		if n.Tenant == tenant {
+			mark(id)
+		}
+	}
+}
+
+func rulesOfTenant(c *Compiler, tenant string, mark func(string)) {
+	for id, r := range c.Rules {
+		if r.Tenant == tenant {
+			mark(id)
+		}
+	}
+}
+
+// servicesOfTenant: those that its containers can reach.
+func servicesOfTenant(c *Compiler, tenant string, mark func(string)) {
+	for id, s := range c.Services {
+		if s.Tenant == "" || s.Tenant == tenant {
+			mark(id)
+		}
 	}
 }
 
@@ -109,6 +144,14 @@ func ifInfra(c *Compiler, key string, mark func(string)) {
 // sameIfLocal: rows with the same key, for endpoints of this host only.
 func sameIfLocal(c *Compiler, key string, mark func(string)) {
 	if c.Endpoints[key].Local {
+		mark(key)
+	}
+}
+
+// sameIfHere: rows with the same key, for endpoints of tenants whose flows this host needs.
+// Those of a tenant that comes to be needed, or ends to, follow from that fact.
+func sameIfHere(c *Compiler, key string, mark func(string)) {
+	if e, ok := c.Endpoints[key]; ok && c.tenantsHere[e.Network.Tenant] {
 		mark(key)
 	}
 }

@@ -129,9 +129,13 @@ func (c *Compiler) index(k Kind, row any, by int) {
 	switch row := row.(type) {
 	case drivers.Network:
 		count(c.tenants, row.Tenant, by)
+		if row.Encap == ofnet.VLAN {
+			count(c.vlans, row.Tenant, by)
+		}
 	case drivers.Rule:
 		c.countRule(row, by)
 	case drivers.Endpoint:
+		c.countMember(row, by)
 		if row.Local && row.Network.Infra {
 			count(c.infra, row.ID, by)
 		}
@@ -141,6 +145,18 @@ func (c *Compiler) index(k Kind, row any, by int) {
 		if row.Label != c.cfg.HostLabel {
 			count(c.peers, row.VTEP.String(), by)
 		}
+	}
+}
+
+// countMember updates how many endpoints a tenant has.
+func (c *Compiler) countMember(e drivers.Endpoint, by int) {
+	m := c.members[e.Network.Tenant]
+	m.all += by
+	if e.Local {
+		m.local += by
+	}
+	if c.members[e.Network.Tenant] = m; m.all == 0 {
+		delete(c.members, e.Network.Tenant)
 	}
 }
 

@@ -40,12 +40,15 @@ func (c *Compiler) compileService(id string) (out []Output) {
 	return out
 }
 
-// clientsOf lists the tenants whose containers reach a service.
+// clientsOf lists the tenants whose containers reach a service, of those whose flows this host needs.
 func (c *Compiler) clientsOf(s drivers.Service) []string {
-	if s.Tenant != "" {
+	if s.Tenant != "" && c.tenantsHere[s.Tenant] {
 		return []string{s.Tenant}
 	}
-	return slices.Sorted(maps.Keys(c.seen))
+	if s.Tenant != "" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.seen)), func(tenant string) bool { return !c.tenantsHere[tenant] })
 }
 
 // realise compiles the new state of a service; one without frontends is removed.
