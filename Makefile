@@ -22,7 +22,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image v2plugin test test-ovs test-long long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd vm k8s-tests test-k8s conformance scale ui fmt install install-files clean help
+.PHONY: build image v2plugin test test-ovs test-long long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd vm test-vm k8s-tests test-k8s conformance scale ui fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -42,6 +42,9 @@ test: deps consul build ## run all tests (as root), in about 40 minutes
 
 test-k8s: deps kubernetes containerd build ## run the tests with a real cluster of Kubernetes
 	$(GO) test -count=1 -tags kubernetes -p 1 -timeout 25m ./test/kubernetes
+
+test-vm: deps vm build ## run system tests on the kernel's datapath, in the emulated machine, and write docs/tested.md
+	scripts/test-vm
 
 conformance: deps kubernetes k8s-tests build ## run Kubernetes' own end-to-end tests of the network, and write docs/conformance.md
 	$(GO) run ./test/conformance
@@ -84,11 +87,12 @@ lint: ## go mod tidy, vet, staticcheck, gofumpt, the project's own rules
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) vet -tags kubernetes ./test/kubernetes ./test/bench
+	$(GO) vet -tags vm ./test/systemtests
 	$(TOOL) staticcheck ./...
 	$(TOOL) staticcheck -tags kubernetes ./test/kubernetes ./test/bench
 	@unformatted="$$($(TOOL) gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
-	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/diagrams scripts/ovs scripts/vm scripts/vm-image scripts/vm-init scripts/vulncheck scripts/deps scripts/fuzz scripts/version-flags .ci/run
+	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/diagrams scripts/ovs scripts/vm scripts/vm-image scripts/vm-init scripts/test-vm scripts/vulncheck scripts/deps scripts/fuzz scripts/version-flags .ci/run
 	sh -n install/image/entrypoint
 
 vulncheck: ## look for known vulnerabilities in Go modules; VULNDB is the database's URL

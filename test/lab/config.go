@@ -131,10 +131,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Masters = 1
 	}
 	if c.Timeout == 0 {
-		c.Timeout = time.Minute
-		if c.Kubernetes || c.Managed {
-			c.Timeout = 5 * time.Minute
-		}
+		c.Timeout = c.DefaultTimeout()
 	}
 	if c.Progress == nil {
 		c.Progress = io.Discard
@@ -197,6 +194,14 @@ func (c Config) withDefaults() (Config, error) {
 		return c, err
 	}
 	return c, nil
+}
+
+// DefaultTimeout is c.Timeout if none is chosen.
+func (c Config) DefaultTimeout() time.Duration {
+	if c.Kubernetes || c.Managed {
+		return 5 * time.Minute
+	}
+	return time.Minute
 }
 
 // findPrograms fails early, and says what to install, when a program is missing.

@@ -97,7 +97,7 @@ func (l *Lab) hostConfig(h *Host) (hostinit.Config, error) {
 			{Path: "net/bridge/bridge-nf-call-iptables", Value: "0"},
 			{Path: "net/bridge/bridge-nf-call-ip6tables", Value: "0"},
 		},
-		Addresses: map[string]netip.Prefix{l.cfg.tunnelInterface(): hostPrefix(networks()[1], h.Number)},
+		Addresses: map[string]netip.Prefix{l.cfg.TunnelInterface(): hostPrefix(networks()[1], h.Number)},
 	}
 	if err := os.MkdirAll(l.cfg.Bin, 0o755); err != nil {
 		return config, err

@@ -98,8 +98,8 @@ func (h *Host) ConnectTunnel(ctx context.Context) error {
 	return h.addressTunnel()
 }
 
-// tunnelInterface is the link of a host that has its tunnel address.
-func (c Config) tunnelInterface() string {
+// TunnelInterface is the link of a host that has its tunnel address.
+func (c Config) TunnelInterface() string {
 	if c.Datapath == DatapathKernel {
 		return tunnelLink
 	}

@@ -38,6 +38,11 @@ func (c cluster) netctl(args ...string) string {
 	return out
 }
 
+// datapath is the name of the hosts' datapath for ovs-appctl dpctl.
+func (c cluster) datapath() string {
+	return c.Config().Datapath + "@ovs-" + c.Config().Datapath
+}
+
 // attach attaches a container; network may be "tenant/network".
 func (c cluster) attach(host, name, network string) lab.Container {
 	c.t.Helper()

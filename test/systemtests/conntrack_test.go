@@ -86,10 +86,11 @@ const ctTimeouts = "tcp_syn_sent=1 tcp_syn_recv=1 tcp_established=1 tcp_fin_wait
 // expire soon.
 func (c cluster) shortTimeouts(host string) {
 	c.t.Helper()
-	script := "ovs-vsctl --id=@d create Datapath datapath_version=test -- set Open_vSwitch . datapaths:netdev=@d >/dev/null\n"
+	kind := c.Config().Datapath
+	script := "ovs-vsctl --id=@d create Datapath datapath_version=test -- set Open_vSwitch . datapaths:" + kind + "=@d >/dev/null\n"
 	for vrf := 1; vrf <= 4; vrf++ {
 		for _, zone := range []int{vrf, vrf | 1<<14, vrf | 1<<15} {
-			script += fmt.Sprintf("ovs-vsctl --may-exist add-zone-tp netdev zone=%d %s\n", zone, ctTimeouts)
+			script += fmt.Sprintf("ovs-vsctl --may-exist add-zone-tp %s zone=%d %s\n", kind, zone, ctTimeouts)
 		}
 	}
 	c.run(host, script)

@@ -119,9 +119,9 @@ func (c cluster) doctorTunnels() {
 		c.run(host, "ovs-ofctl del-flows br-ext udp")
 	}
 	c.finds(0)
-	c.run("host2", "ip link set br-ext mtu 1400")
+	c.run("host2", "ip link set "+c.Config().TunnelInterface()+" mtu 1400")
 	c.finds(2, "mtu-too-large host host2")
-	c.run("host2", "ip link set br-ext mtu 1500")
+	c.run("host2", "ip link set "+c.Config().TunnelInterface()+" mtu 1500")
 	c.finds(0)
 }
 

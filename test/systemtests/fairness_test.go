@@ -89,7 +89,7 @@ func TestFairness(t *testing.T) {
 func (c cluster) limited(host string) {
 	c.t.Helper()
 	c.eventually("the zones of tenants are limited", func() error {
-		out, err := c.Output(c.t.Context(), host, "ovs-appctl", "dpctl/ct-get-limits", "netdev@ovs-netdev", "zone=1,16385,32769")
+		out, err := c.Output(c.t.Context(), host, "ovs-appctl", "dpctl/ct-get-limits", c.datapath(), "zone=1,16385,32769")
 		if err != nil || len(regexp.MustCompile(`limit=400000,`).FindAllString(out, -1)) != 3 {
 			return fmt.Errorf("%s: %w", out, err)
 		}

@@ -108,7 +108,7 @@ func TestControlPlaneIsOutOfReach(t *testing.T) {
 	for _, n := range []string{"1", "2"} {
 		c.run("host"+n, "ip addr add fd00:2::"+n+"/64 dev eth0 nodad")
 	}
-	c.run("host1", "ip -6 route add default via fd00:2::2; echo 1 > /proc/sys/net/ipv4/conf/br-ext/forwarding")
+	c.run("host1", "ip -6 route add default via fd00:2::2; echo 1 > /proc/sys/net/ipv4/conf/"+c.Config().TunnelInterface()+"/forwarding")
 	c.restart("host1", "netplugin", syscall.SIGTERM) // it forwards IPv6 before long without this, too
 	c.netctl("net", "create", "front", "--subnet=20.1.1.0/24", "--gateway=20.1.1.254", "--subnetv6=2001:db8:1::/100", "--gatewayv6=2001:db8:1::fe")
 	c.netctl("tenant", "create", "blue")

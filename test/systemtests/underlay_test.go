@@ -95,7 +95,7 @@ func TestForeignTunnelPackets(t *testing.T) {
 	})
 	t.Run("from another address of the underlay", func(t *testing.T) {
 		c := cluster{c.Lab, t}
-		c.run("host2", "ip addr add 192.168.60.77/24 dev br-ext")
+		c.run("host2", "ip addr add 192.168.60.77/24 dev "+c.Config().TunnelInterface())
 		before := c.metric("host1", foreignPackets)
 		const sent = 5
 		for i := range sent {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 	"github.com/contiv/netplugin/test/systemtests/orphans"
 )
@@ -48,6 +49,9 @@ func UpFrom(t testing.TB, c lab.Config) *lab.Lab {
 	if c.Datapath == "" {
 		c.Datapath = os.Getenv(datapathEnv)
 	}
+	if c.Timeout == 0 {
+		c.Timeout = eventually.Scaled(c.DefaultTimeout())
+	}
 	if c.Dir == "" {
 		c.Dir = filepath.Join(t.TempDir(), "lab")
 	}
@@ -66,7 +70,7 @@ func UpFrom(t testing.TB, c lab.Config) *lab.Lab {
 				showLogs(t, l)
 			}
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), eventually.Scaled(time.Minute))
 		defer cancel()
 		if err := lab.Down(ctx, c.Dir); err != nil {
 			t.Errorf("take the lab down: %v", err)
@@ -101,7 +105,7 @@ func Tie(t testing.TB, init, dir string) {
 // checkCrashes fails the test if a daemon has crashed that was started again: the switch
 // above all.
 func checkCrashes(t testing.TB, l *lab.Lab) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Scaled(time.Minute))
 	defer cancel()
 	all, err := l.Status(ctx)
 	if err != nil {
