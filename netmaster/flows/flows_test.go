@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 // world is a cluster whose agents say what the test wants.
 type world struct {
+	mu      sync.Mutex // of hosts and past
 	hosts   []string
 	known   []string
 	past    map[string][]flowapi.Event
@@ -24,7 +26,18 @@ type world struct {
 	refuses map[string]error
 }
 
-func (w *world) Hosts(context.Context) ([]string, error) { return slices.Clone(w.hosts), nil }
+func (w *world) Hosts(context.Context) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.hosts), nil
+}
+
+// join adds a host that has seen something.
+func (w *world) join(host string, past ...flowapi.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hosts, w.past = append(w.hosts, host), map[string][]flowapi.Event{host: past}
+}
 
 func (w *world) HostRecords(context.Context) (map[string]state.Host, error) {
 	m := map[string]state.Host{}
@@ -38,7 +51,10 @@ func (w *world) Flows(ctx context.Context, host string, f flowapi.Filter, take f
 	if err := w.refuses[host]; err != nil {
 		return err
 	}
-	for _, e := range append(slices.Clone(w.past[host]), flowapi.Event{Heartbeat: &flowapi.Heartbeat{Live: true}}) {
+	w.mu.Lock()
+	past := slices.Clone(w.past[host])
+	w.mu.Unlock()
+	for _, e := range append(past, flowapi.Event{Heartbeat: &flowapi.Heartbeat{Live: true}}) {
 		if err := take(e); err != nil {
 			return err
 		}
@@ -168,7 +184,7 @@ func TestFollow(t *testing.T) {
 		w.live["h1"] <- closed
 		next(0, "h1/1 [h1 h2] allowed 2")
 		next(Heartbeat+time.Second, "beat")
-		w.hosts, w.past = append(w.hosts, "h4"), map[string][]flowapi.Event{"h4": {seen("h4", "1", 300, 9)}}
+		w.join("h4", seen("h4", "1", 300, 9))
 		next(newcomers+time.Second, "h4/1 [h4] allowed 1")
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
