@@ -193,7 +193,12 @@ type Membership interface {
 // Member is a member of a store.
 type Member struct {
 	Name string
-	Err  string // why it accepts no connections; empty: it does
+	Err  string // why it does not answer; empty: it does
+	// Leads: it is the leader. Behind is how many entries of the leader's log it has not applied;
+	// 0 also if that is not known.
+	Leads  bool
+	Behind uint64
+	Alarms []string // NOSPACE, CORRUPT
 }
 
 // Leadership is a lock that is held.

@@ -12,7 +12,7 @@ import (
 // own tells netctl doctor of this netmaster.
 func (o *options) own(creds *pki.Credentials) func() doctor.Own {
 	return func() doctor.Own {
-		is := doctor.Own{Certificate: doctorapi.CertificateOf(creds)}
+		is := doctor.Own{Certificate: doctorapi.CertificateOf(creds), Authority: doctorapi.AuthorityOf(creds)}
 		if o.store.Kind == cliconf.StoreEmbedded {
 			is.Disk = diskOf(o.member.cfg.Dir)
 		}

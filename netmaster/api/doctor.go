@@ -16,7 +16,7 @@ func (h *Handler) doctor(e *intent.Engine, cfg Config) {
 	sources.Cluster = func(ctx context.Context) (*clusterapi.Cluster, error) {
 		return describeCluster(ctx, e, cfg.Members, cfg.Hosts)
 	}
-	sources.Applied, sources.EndpointsOf = cfg.Members.Applied, e.EndpointsOf
+	sources.Applied, sources.EndpointsOf, sources.Masters = cfg.Members.Applied, e.EndpointsOf, cfg.Members.Masters
 	h.support(sources)
 	h.router.Methods(http.MethodGet).Path(doctorapi.PathMaster[:len(doctorapi.PathMaster)-1] + slash).
 		HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -38,7 +38,8 @@ type Members struct {
 	vteps   map[string]string // tunnel address by label, of those registered
 	known   bool              // the registry has been read
 	reports map[string]received
-	changed signal.Signal // broadcast when something of the above has changed
+	masters map[string]Master // by address
+	changed signal.Signal     // broadcast when something of the above has changed
 
 	removedHosts, removedEndpoints prometheus.Counter
 }
@@ -58,7 +59,7 @@ func New(address string) *Members {
 		removedEndpoints: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "contiv_netmaster_removed_host_endpoints_total", Help: "Endpoints that have been removed with their host.",
 		}),
-		now: time.Now, address: address, agents: map[string]string{}, vteps: map[string]string{}, reports: map[string]received{},
+		now: time.Now, address: address, agents: map[string]string{}, vteps: map[string]string{}, reports: map[string]received{}, masters: map[string]Master{},
 	}
 }
 

@@ -159,7 +159,7 @@ func (d *Daemon) work(ctx, lead context.Context, led chan<- struct{}) error {
 	}
 	wg.Go(func() { d.watchLeader(ctx, store) })
 	wg.Go(func() { d.watchOver(lead, store) })
-	wg.Go(func() { d.masters.watch(ctx, store) })
+	wg.Go(func() { d.masters.watch(ctx, store, d.cfg.Members) })
 	wg.Go(func() { d.cfg.Members.Follow(ctx, store) })
 	wg.Go(func() { d.events.Run(lead, store) }) // streams end before the listeners do
 	wg.Go(func() {

@@ -17,7 +17,7 @@ type presence []*objdb.Registration
 func (d *Daemon) register(ctx context.Context, store objdb.Store) presence {
 	entry := func(name string, at netip.AddrPort) *objdb.Registration {
 		return objdb.Register(ctx, store, objdb.ServiceInfo{
-			ServiceName: name, Role: objdb.RoleFollower, HostAddr: at.Addr().String(), Port: int(at.Port()),
+			ServiceName: name, Role: objdb.RoleFollower, Version: d.cfg.Version.Version, HostAddr: at.Addr().String(), Port: int(at.Port()),
 		}, func(err error) {
 			d.log.WithError(err).WithField("service", name).Warn("not registered in the store; other hosts may not find this netmaster; retrying")
 		})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/objdb"
 )
 
@@ -17,8 +18,9 @@ type masters struct {
 	addresses []string // IP addresses, sorted, each once
 }
 
-func (m *masters) watch(ctx context.Context, store objdb.Store) {
+func (m *masters) watch(ctx context.Context, store objdb.Store, members *cluster.Members) {
 	for list := range objdb.WatchServices(ctx, store, "netmaster") {
+		members.SawMasters(list)
 		addresses := make([]string, 0, len(list))
 		for _, i := range list {
 			addresses = append(addresses, i.HostAddr)

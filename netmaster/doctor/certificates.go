@@ -39,3 +39,17 @@ func judgeCertificate(object, daemon string, c *doctorapi.Certificate, now time.
 	}
 	return []doctorapi.Finding{f}
 }
+
+// authorityWithin is how long before its end a certificate authority has to be replaced.
+const authorityWithin = 90 * 24 * time.Hour
+
+// authority finds a certificate authority that ends soon, and with it all certificates.
+var authority = check{"authority", func(f *Facts) []doctorapi.Finding {
+	if f.Authority == nil || f.Authority.To.Sub(f.Now) > authorityWithin {
+		return nil
+	}
+	return []doctorapi.Finding{{
+		Code: "authority-ends", Severity: doctorapi.Warning, Object: "certificate authority", Text: "it ends at " + f.Authority.To.UTC().Format(time.RFC3339),
+		Do: "replace it: netctl ca rotate; with a PKI of your own, renew it there",
+	}}
+}}

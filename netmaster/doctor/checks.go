@@ -15,7 +15,7 @@ type check struct {
 
 // checks are all there are. Their order does not matter.
 func checks() []check {
-	return []check{hosts, health, switches, tunnels, mtus, stores, clocks, certificates, leaks, resources, versions}
+	return []check{hosts, health, switches, tunnels, mtus, stores, clocks, certificates, leaks, resources, versions, masters, authority}
 }
 
 // weights order findings.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/netmaster/agents"
+	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/state/doctorapi"
@@ -153,6 +154,30 @@ func TestChecks(t *testing.T) {
 		"a lost member": {func(f *Facts) {
 			f.Members = []objdb.Member{{Name: "host1"}, {Name: "host2", Err: "refused"}, {Name: "host3"}}
 		}, []string{"error store-member-lost store member host2: refused; the store has 3 members and needs 2"}},
+		"a member that lags, and alarms": {func(f *Facts) {
+			f.Members = []objdb.Member{{Name: "a", Leads: true}, {Name: "b", Behind: 5001, Alarms: []string{"NOSPACE", "CORRUPT", "NEW"}}, {Name: "c", Behind: 5000}}
+		}, []string{
+			"error store-alarm store member b: the alarm NEW", "error store-corrupt store member b: data differs", "error store-no-space store member b: nothing can be changed",
+			"warning store-member-behind store member b: 5001 entries",
+		}},
+		"netmasters": {func(f *Facts) {
+			f.Masters = []Master{
+				{Master: cluster.Master{Address: "192.0.2.1:9999", Version: version.Get().Version}},
+				{Master: cluster.Master{Address: "192.0.2.2:9999", Version: "0.9"}},
+				{Master: cluster.Master{Address: "192.0.2.3:9999"}, Err: "refused"},
+				{Master: cluster.Master{Address: "192.0.2.4:9999", Gone: f.Now}},
+			}
+		}, []string{
+			"error netmaster-unreachable netmaster 192.0.2.3:9999: refused", "warning netmaster-gone netmaster 192.0.2.4:9999: since 2026-01-02T03:04:05Z",
+			"warning netmaster-version netmaster 192.0.2.2:9999: version 0.9",
+		}},
+		"an audit file": {func(f *Facts) {
+			f.change("host1", func(h *agents.Facts) { h.Notes = map[string]string{"audit": "no space left", "other": "x"} })
+		}, []string{"error audit-file host host1: no space left"}},
+		"an authority": {func(f *Facts) {
+			f.Authority = &doctorapi.Certificate{To: f.Now.Add(89 * 24 * time.Hour)}
+		}, []string{"warning authority-ends certificate authority: 2026-04-01"}},
+		"an authority in its time": {func(f *Facts) { f.Authority = &doctorapi.Certificate{To: f.Now.Add(91 * 24 * time.Hour)} }, nil},
 		"a certificate": {func(f *Facts) {
 			f.Certificate = &doctorapi.Certificate{From: f.Now.Add(-80 * time.Hour), To: f.Now.Add(20 * time.Hour)}
 		}, []string{"warning certificate-ends netmaster: 2026-01-02T23:04:05Z and should"}},

@@ -22,10 +22,12 @@ type Facts struct {
 	Tunnels       map[way]Arrival     // what became of frames through tunnels
 	Endpoints     map[string][]string // ids of the endpoints that should be there, by host
 
+	Masters     []Master               // the netmasters
 	StoreDelay  time.Duration          // median of a read; 0: not known
 	Members     []objdb.Member         // of the store; none: it does not tell
 	Disk        Disk                   // of the store's data on this host
 	Certificate *doctorapi.Certificate // of this netmaster; nil: it has none
+	Authority   *doctorapi.Certificate // that issues certificates; nil: there is none
 }
 
 // Disk is how full a disk is, in bytes. Total 0: not known.

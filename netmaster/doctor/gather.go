@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/contiv/netplugin/netmaster/agents"
+	"github.com/contiv/netplugin/netmaster/cluster"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/clusterapi"
 	"github.com/contiv/netplugin/state/doctorapi"
@@ -36,7 +37,9 @@ type Config struct {
 	Applied func(ctx context.Context, revision, settings int64) clusterapi.Applied
 	// EndpointsOf returns the ids of the endpoints that are homed on a host.
 	EndpointsOf func(host string) []string
-	Store       objdb.Store
+	// Masters lists the netmasters; nil: they are not known.
+	Masters func() []cluster.Master
+	Store   objdb.Store
 	// Own tells of this netmaster; nil: nothing is known.
 	Own func() Own
 }
@@ -45,6 +48,7 @@ type Config struct {
 type Own struct {
 	Disk        Disk
 	Certificate *doctorapi.Certificate
+	Authority   *doctorapi.Certificate
 }
 
 // Run examines the cluster, or only the hosts named. A host that nobody knows is NotFound.
@@ -93,9 +97,12 @@ func gather(ctx context.Context, cfg Config, only []string) (*Facts, error) {
 	if cfg.Store != nil {
 		f.StoreDelay, f.Members = measureStore(ctx, cfg.Store.Health), membersOf(ctx, cfg.Store)
 	}
+	if cfg.Masters != nil {
+		f.Masters = askMasters(ctx, cfg.Masters())
+	}
 	if cfg.Own != nil {
 		own := cfg.Own()
-		f.Disk, f.Certificate = own.Disk, own.Certificate
+		f.Disk, f.Certificate, f.Authority = own.Disk, own.Certificate, own.Authority
 	}
 	return f, nil
 }

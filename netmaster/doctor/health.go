@@ -18,5 +18,11 @@ var health = check{"health", each(func(label string, h agents.Facts) (out []doct
 			})
 		}
 	}
+	if said := h.Notes["audit"]; said != "" {
+		out = append(out, doctorapi.Finding{
+			Code: "audit-file", Severity: doctorapi.Error, Object: host(label), Text: said,
+			Do: "see the disk and the directory of --audit-dir there; what is missing is told in the file when it can be written again",
+		})
+	}
 	return out
 })}

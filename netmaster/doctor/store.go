@@ -53,16 +53,41 @@ var stores = check{"store", func(f *Facts) (out []doctorapi.Finding) {
 		})
 	}
 	for _, m := range f.Members {
-		if m.Err == "" {
-			continue
-		}
-		out = append(out, doctorapi.Finding{
-			Code: "store-member-lost", Severity: doctorapi.Error, Object: "store member " + m.Name, Text: fmt.Sprintf("it does not answer: %s; the store has %d members and needs %d", m.Err, len(f.Members), len(f.Members)/2+1),
-			Do: "start it (netmaster, or etcd) on its host",
-		})
+		out = append(out, judgeMember(m, len(f.Members))...)
 	}
 	return out
 }}
+
+// lagging is how many entries of the log a member may be behind the one that has applied most.
+const lagging = 5000
+
+// judgeMember finds what is wrong with one of so many members.
+func judgeMember(m objdb.Member, members int) (out []doctorapi.Finding) {
+	find := func(code string, s doctorapi.Severity, do, format string, args ...any) {
+		out = append(out, doctorapi.Finding{Code: code, Severity: s, Object: "store member " + m.Name, Text: fmt.Sprintf(format, args...), Do: do})
+	}
+	if m.Err != "" {
+		find("store-member-lost", doctorapi.Error, "start it (netmaster, or the store's server) on its host",
+			"it does not answer: %s; the store has %d members and needs %d", m.Err, members, members/2+1)
+	}
+	if m.Behind > lagging {
+		find("store-member-behind", doctorapi.Warning, "see the disk and the load of its host; until it has caught up, the store does not survive the loss of as many others",
+			"it has not applied %d entries of the log", m.Behind)
+	}
+	for _, alarm := range m.Alarms {
+		switch alarm {
+		case "NOSPACE":
+			find("store-no-space", doctorapi.Error, "compact and defragment it with etcdctl, or raise its --quota-backend-bytes, then etcdctl alarm disarm",
+				"its database is as large as it may be, so that nothing can be changed in the cluster")
+		case "CORRUPT":
+			find("store-corrupt", doctorapi.Error, "stop it, and replace it by a new member, or restore a snapshot",
+				"its data differs from the other members'")
+		default:
+			find("store-alarm", doctorapi.Error, "see the documentation of etcd", "it has the alarm %s", alarm)
+		}
+	}
+	return out
+}
 
 // membersOf asks a store that has members for them.
 func membersOf(ctx context.Context, store objdb.Store) []objdb.Member {

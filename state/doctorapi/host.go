@@ -39,6 +39,21 @@ func CertificateOf(c *pki.Credentials) *Certificate {
 	return &Certificate{From: leaf.NotBefore, To: leaf.NotAfter}
 }
 
+// AuthorityOf returns when the certificate authority counts that credentials trust; of several,
+// as while one is replaced, the one that ends last. nil: there is none.
+func AuthorityOf(c *pki.Credentials) *Certificate {
+	if c == nil {
+		return nil
+	}
+	var last *Certificate
+	for _, root := range c.Roots() {
+		if last == nil || root.NotAfter.After(last.To) {
+			last = &Certificate{From: root.NotBefore, To: root.NotAfter}
+		}
+	}
+	return last
+}
+
 // Switch is what a host's Open vSwitch is like.
 type Switch struct {
 	Version  string   `json:"version"`  // of Open vSwitch; empty: it has not been recorded

@@ -1,14 +1,21 @@
 package systemtests
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	"github.com/contiv/netplugin/state/doctorapi"
 	"github.com/contiv/netplugin/test/lab"
@@ -79,6 +86,7 @@ func TestDoctor(t *testing.T) {
 	t.Run("tunnels", func(t *testing.T) { cluster{c.Lab, t}.doctorTunnels() })
 	t.Run("ports", func(t *testing.T) { cluster{c.Lab, t}.doctorPorts() })
 	t.Run("store", func(t *testing.T) { cluster{c.Lab, t}.doctorStore() })
+	t.Run("alarm", func(t *testing.T) { cluster{c.Lab, t}.doctorAlarm() })
 	t.Run("agent", func(t *testing.T) { cluster{c.Lab, t}.doctorAgent() })
 }
 
@@ -150,11 +158,66 @@ func (c cluster) doctorStore() {
 	if err := h.StopDaemon(c.t.Context(), "netmaster", syscall.SIGKILL); err != nil {
 		c.t.Fatal(err)
 	}
-	c.finds(2, "store-member-lost store member host3")
+	// Its registration ends with its lease.
+	c.finds(2, "store-member-lost store member host3", "netmaster-gone netmaster "+h.ControlIP()+":9999")
 	if err := h.StartDaemon(c.t.Context(), "netmaster"); err != nil {
 		c.t.Fatal(err)
 	}
 	c.finds(0)
+}
+
+// doctorAlarm: a member of etcd says that its database is full.
+func (c cluster) doctorAlarm() {
+	h, err := c.Host("host1")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Context: c.t.Context(), Endpoints: []string{h.ControlIP() + ":2379"}, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return h.Dial(ctx, "tcp", addr) })},
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer client.Close()
+	members, err := client.MemberList(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	member := members.Members[0]
+	alarm := func(action etcdserverpb.AlarmRequest_AlarmAction) {
+		c.t.Helper()
+		req := &etcdserverpb.AlarmRequest{Action: action, MemberID: member.ID, Alarm: etcdserverpb.AlarmType_NOSPACE}
+		if _, err := etcdserverpb.NewMaintenanceClient(client.ActiveConnection()).Alarm(c.t.Context(), req); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	alarm(etcdserverpb.AlarmRequest_ACTIVATE)
+	c.finds(2, "store-no-space store member "+member.Name)
+	alarm(etcdserverpb.AlarmRequest_DEACTIVATE)
+	c.finds(0)
+}
+
+// TestDoctorConsul: the servers of Consul are members of the store.
+func TestDoctorConsul(t *testing.T) {
+	c := up(t, lab.Config{Hosts: 3, Masters: 3, Store: lab.StoreConsul})
+	c.finds(0)
+	h, err := c.Host("host3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.StopDaemon(t.Context(), "consul", syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("the server that is lost is found", func() error {
+		r, status, err := c.doctor()
+		if err != nil || status != 2 || !slices.ContainsFunc(r.Findings, func(f doctorapi.Finding) bool {
+			return f.Code == "store-member-lost" && f.Object == "store member host3" && strings.Contains(f.Text, "the store has 3 members and needs 2")
+		}) {
+			return fmt.Errorf("%d %+v %w", status, r.Findings, err)
+		}
+		return nil
+	})
 }
 
 // doctorAgent: an agent is stopped, and the other host is examined all the same.
