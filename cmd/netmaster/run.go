@@ -98,7 +98,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	controller := daemon.LeaderConfig{
 		Log: log, ClusterMode: o.network.Mode, FwdMode: o.network.FwdMode, Infra: o.infra, ACIGateway: o.aciGateway, Members: members, Grace: o.grace,
 		Docker: docker, DefaultNetwork: first, AgentDial: sec.dialer().DialContext,
-		Own: o.own(sec.creds),
+		Own: o.own(sec.creds), LastLines: o.log.Tail.Write,
 	}
 	if o.secure.Mode.TLS() {
 		controller.Secrets, controller.OpenState = sec.sealer("bgp"), o.secure.Mode != tlsport.Require

@@ -123,6 +123,7 @@ func (d *daemon) runInspect(ctx context.Context, g *errgroup.Group, checks map[s
 		Host: d.o.host, Examine: d.driver.Examine, Probe: d.driver.Probe, Certificate: func() *doctorapi.Certificate { return doctorapi.CertificateOf(d.creds) },
 		Support: map[string]func(context.Context, io.Writer) error{
 			doctorapi.FileFlows: d.driver.WriteFlows, doctorapi.FileOVSDB: d.driver.WriteDatabase, doctorapi.FileFlags: writeFlags,
+			doctorapi.FileLog: func(_ context.Context, w io.Writer) error { return d.o.log.Tail.Write(w) },
 		},
 	}
 	if d.names != nil {

@@ -48,8 +48,10 @@ type Config struct {
 	Hosts   Hosts            // the hosts, and the orphans of those that are down
 	Records http.Handler     // what agents have to say of their hosts; nil: nothing
 	Flows   Flows            // tells of connections; nil: nothing does
-	Doctor  doctor.Config    // what netctl doctor asks; without Agents, it cannot be asked
-	Timeout time.Duration    // how long a request waits for the store; 0 means 10 s
+	// LastLines writes the last lines of this netmaster's log; nil: they are not kept.
+	LastLines func(w io.Writer) error
+	Doctor    doctor.Config // what netctl doctor asks; without Agents, it cannot be asked
+	Timeout   time.Duration // how long a request waits for the store; 0 means 10 s
 }
 
 // Hosts is what is known of hosts; see hostgc.Collector.

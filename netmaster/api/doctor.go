@@ -17,7 +17,7 @@ func (h *Handler) doctor(e *intent.Engine, cfg Config) {
 		return describeCluster(ctx, e, cfg.Members, cfg.Hosts)
 	}
 	sources.Applied, sources.EndpointsOf, sources.Masters = cfg.Members.Applied, e.EndpointsOf, cfg.Members.Masters
-	h.support(sources)
+	h.support(sources, cfg.LastLines)
 	h.router.Methods(http.MethodGet).Path(doctorapi.PathMaster[:len(doctorapi.PathMaster)-1] + slash).
 		HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			report, err := doctor.Run(r.Context(), sources, r.URL.Query()[doctorapi.QueryHost])

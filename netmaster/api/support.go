@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -17,13 +18,13 @@ import (
 const supportTimeout = 50 * time.Second
 
 // support routes the request for a support bundle.
-func (h *Handler) support(sources doctor.Config) {
+func (h *Handler) support(sources doctor.Config, log func(w io.Writer) error) {
 	pages, ok := sources.Agents.(support.Agents)
 	if !ok {
 		return
 	}
 	files := support.Config{
-		Agents: pages, Store: sources.Store, Cluster: sources.Cluster, Flags: os.Args,
+		Agents: pages, Store: sources.Store, Cluster: sources.Cluster, Flags: os.Args, Log: log,
 		Doctor: func(ctx context.Context) (*doctorapi.Report, error) { return doctor.Run(ctx, sources, nil) },
 	}
 	h.router.Methods(http.MethodGet).Path(doctorapi.PathSupport[:len(doctorapi.PathSupport)-1] + slash).

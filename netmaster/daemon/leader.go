@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"slices"
 	"time"
@@ -48,6 +49,8 @@ type LeaderConfig struct {
 	Nodes hostgc.Nodes
 	// Own tells netctl doctor of this netmaster; nil: nothing is known.
 	Own func() doctor.Own
+	// LastLines writes the last lines of the log for support bundles; nil: they are not kept.
+	LastLines func(w io.Writer) error
 	// RequestTimeout is how long a request waits for the store; 0 means 10 s.
 	RequestTimeout time.Duration
 }
@@ -97,7 +100,7 @@ func NewLeader(cfg LeaderConfig) NewController {
 				cfg.Log.WithError(err).Error("cannot create the default network; containers that name no network cannot be attached")
 			}
 		}
-		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Records: records, Doctor: doctor.Config{Agents: hosts, Store: store, Own: cfg.Own}, Flows: flows.New(ctx, hosts, engine), Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
+		return &leader{Handler: api.New(api.Config{Log: cfg.Log, Members: cfg.Members, Hosts: down, Records: records, Doctor: doctor.Config{Agents: hosts, Store: store, Own: cfg.Own}, LastLines: cfg.LastLines, Flows: flows.New(ctx, hosts, engine), Timeout: cfg.RequestTimeout}, engine), engine: engine}, nil
 	}
 }
 

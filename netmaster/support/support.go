@@ -6,6 +6,7 @@
 package support
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,7 +38,8 @@ type Config struct {
 	Store   objdb.Store
 	Cluster func(ctx context.Context) (*clusterapi.Cluster, error)
 	Doctor  func(ctx context.Context) (*doctorapi.Report, error)
-	Flags   []string // the command line of netmaster, as it was given
+	Flags   []string                // the command line of netmaster, as it was given
+	Log     func(w io.Writer) error // writes the last lines of netmaster's log; nil: they are not kept
 }
 
 // pages are those of each agent, by the name of the file: the first one shows whether it answers.
@@ -68,10 +70,11 @@ func Write(ctx context.Context, cfg Config, w io.Writer, size int) error {
 	cluster, err := cfg.Cluster(ctx)
 	report, doctorErr := cfg.Doctor(ctx)
 	flags := strings.Join(redact.Flags(cfg.Flags), "\n") + "\n"
+	log, logErr := lastLines(cfg.Log)
 	keys, keysErr := storeKeys(ctx, cfg.Store)
 	failed := errors.Join(
 		a.json("doctor.json", report, doctorErr), a.json("cluster.json", cluster, err), a.json("netmaster/version.json", version.Get(), nil),
-		a.add("netmaster/flags.txt", []byte(flags), nil), a.json("store.json", keys, keysErr),
+		a.add("netmaster/flags.txt", []byte(flags), nil), a.add("netmaster/log.txt", log, logErr), a.json("store.json", keys, keysErr),
 	)
 	if cluster != nil {
 		for _, h := range cluster.Hosts {
@@ -79,6 +82,16 @@ func Write(ctx context.Context, cfg Config, w io.Writer, size int) error {
 		}
 	}
 	return errors.Join(failed, a.close())
+}
+
+// lastLines are those of netmaster's log.
+func lastLines(write func(io.Writer) error) ([]byte, error) {
+	if write == nil {
+		return nil, errors.New("no lines of the log are kept")
+	}
+	var b bytes.Buffer
+	err := write(&b)
+	return []byte(redact.Text(b.String())), err
 }
 
 // json adds a value.

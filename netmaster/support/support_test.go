@@ -49,6 +49,10 @@ func bundle(t *testing.T, size int) (files map[string]string, m doctorapi.Manife
 		Cluster: func(context.Context) (*clusterapi.Cluster, error) {
 			return &clusterapi.Cluster{Hosts: []clusterapi.Host{{Host: "host1", State: clusterapi.Up}, {Host: "host2", State: clusterapi.Up}, {Host: "host3", State: clusterapi.Gone}}}, nil
 		},
+		Log: func(w io.Writer) error {
+			_, err := io.WriteString(w, "level=info msg=\"a line\" token="+planted+"\n")
+			return err
+		},
 		Doctor: func(context.Context) (*doctorapi.Report, error) { return &doctorapi.Report{}, nil },
 	}
 	var out bytes.Buffer
@@ -89,7 +93,7 @@ func TestBundle(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"store.json": `"/contiv.io/auth/b"`, "netmaster/flags.txt": "--etcd-password", "hosts/host1/driver.json": "/inspect/driver", "hosts/host1/metrics.txt": "x{", "doctor.json": "findings",
+		"store.json": `"/contiv.io/auth/b"`, "netmaster/flags.txt": "--etcd-password", "netmaster/log.txt": "a line", "hosts/host1/log.txt": "/support/log", "hosts/host1/driver.json": "/inspect/driver", "hosts/host1/metrics.txt": "x{", "doctor.json": "findings",
 	} {
 		if !strings.Contains(files[name], want) {
 			t.Errorf("%s: %q, want %s", name, files[name], want)

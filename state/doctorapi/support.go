@@ -24,10 +24,11 @@ const (
 	FileFlows = "flows" // the flows of the bridges, with counters
 	FileOVSDB = "ovsdb" // what netplugin reads of the database of Open vSwitch
 	FileFlags = "flags" // the command line, without secrets
+	FileLog   = "log"   // the last lines of the agent's log, without secrets
 )
 
 // AgentFiles are all of them.
-func AgentFiles() []string { return []string{FileFlags, FileOVSDB, FileFlows} }
+func AgentFiles() []string { return []string{FileFlags, FileLog, FileOVSDB, FileFlows} }
 
 // Manifest is manifest.json, the last file of a bundle.
 type Manifest struct {

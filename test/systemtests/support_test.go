@@ -33,14 +33,14 @@ func TestSupportBundle(t *testing.T) {
 	all := c.run("host1", "cd "+dir+"/contiv-support && find . -type f | sort")
 	for _, want := range []string{
 		"manifest.json", "doctor.json", "cluster.json", "store.json", "netmaster/flags.txt",
-		"hosts/host2/driver.json", "hosts/host2/flows.txt", "hosts/host2/ovsdb.txt", "hosts/host2/flags.txt", "hosts/host2/metrics.txt",
+		"hosts/host2/driver.json", "hosts/host2/flows.txt", "hosts/host2/ovsdb.txt", "hosts/host2/flags.txt", "hosts/host2/metrics.txt", "hosts/host2/log.txt", "netmaster/log.txt",
 	} {
 		if !strings.Contains(all, "./"+want+"\n") && !strings.HasSuffix(all, "./"+want) {
 			t.Errorf("no %s in the bundle: %s", want, all)
 		}
 	}
 	for file, want := range map[string]string{
-		"manifest.json": `"host": "host3"`, "hosts/host2/flows.txt": "contivVxlanBridge", "hosts/host2/ovsdb.txt": "vvport", "hosts/host2/flags.txt": "--vtep-ip", "store.json": "net.default", "doctor.json": "host-away",
+		"manifest.json": `"host": "host3"`, "hosts/host2/flows.txt": "contivVxlanBridge", "hosts/host2/ovsdb.txt": "vvport", "hosts/host2/flags.txt": "--vtep-ip", "hosts/host2/log.txt": "netplugin started", "netmaster/log.txt": "level=info", "store.json": "net.default", "doctor.json": "host-away",
 	} {
 		if text := c.run("host1", "cat "+dir+"/contiv-support/"+file); !strings.Contains(text, want) {
 			t.Errorf("%s does not say %q: %.2000s", file, want, text)

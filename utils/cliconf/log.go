@@ -10,6 +10,8 @@ import (
 	"github.com/sirupsen/logrus"
 	lsyslog "github.com/sirupsen/logrus/hooks/syslog"
 	"github.com/urfave/cli/v3"
+
+	"github.com/contiv/netplugin/utils/logtail"
 )
 
 // Log is the group of options about logging.
@@ -18,6 +20,8 @@ type Log struct {
 	JSON      bool
 	Syslog    bool
 	SyslogURL string // proto://host:port
+
+	Tail *logtail.Tail // the last lines of the log that Open has made
 }
 
 // Flags returns the options; parsing fills l.
@@ -57,6 +61,8 @@ func (l *Log) Open(tag string, w io.Writer) (*logrus.Logger, error) {
 	} else {
 		log.SetFormatter(&logrus.TextFormatter{FullTimestamp: true, TimestampFormat: time.StampNano})
 	}
+	l.Tail = logtail.New(logtail.DefaultSize)
+	log.AddHook(l.Tail)
 	if l.Syslog {
 		u, err := url.Parse(l.SyslogURL)
 		if err != nil || u.Scheme == "" || u.Host == "" {
