@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/test/lab"
 )
 
@@ -32,8 +33,12 @@ func (c cluster) listen(name string, ports ...int) {
 // connects holds whether a TCP connection comes about, in both families.
 func (c cluster) connects(from string, to lab.Container, port int, want bool) {
 	c.t.Helper()
+	patience := time.Second
+	if want {
+		patience = eventually.Scaled(patience)
+	}
 	for _, address := range []string{to.IPv4, to.IPv6} {
-		_, err := c.Output(c.t.Context(), from, "nc", "-z", "-w", "1", address, fmt.Sprint(port))
+		_, err := c.Output(c.t.Context(), from, "nc", "-z", "-w", fmt.Sprint(max(1, int(patience.Seconds()))), address, fmt.Sprint(port))
 		if (err == nil) != want {
 			c.t.Errorf("%s to %s port %d: connected %t, want %t", from, address, port, err == nil, want)
 		}
