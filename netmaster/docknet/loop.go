@@ -21,12 +21,18 @@ type Networks interface {
 	Keep(p state.NetworkRef)
 }
 
+// Places says which docker network belongs to a network or group of the model, by its type and
+// key, if one does.
+type Places interface {
+	DockerNetwork(typ, key string) (state.NetworkRef, bool)
+}
+
 // Loop keeps docker networks equal to the networks and groups of a source. A new object
 // whose docker network cannot be created is removed again; an object whose docker network
 // is in use is not deleted.
 type Loop struct {
 	Networks
-	Source Source
+	Source Places
 }
 
 // Begin implements reconcile.Loop.
@@ -37,7 +43,7 @@ func (l Loop) Begin(ctx context.Context, c reconcile.Change) (reconcile.Pending,
 	if c.Op == reconcile.Create {
 		return creation{l, c}, nil
 	}
-	p, ok := l.place(c)
+	p, ok := l.Source.DockerNetwork(c.Type, c.Key)
 	if !ok {
 		return nil, nil
 	}
@@ -45,24 +51,6 @@ func (l Loop) Begin(ctx context.Context, c reconcile.Change) (reconcile.Pending,
 		return nil, errs.Wrap(errs.InUse, err)
 	}
 	return deletion{l, p}, nil
-}
-
-// place returns the docker network of an object; infra networks have none.
-func (l Loop) place(c reconcile.Change) (state.NetworkRef, bool) {
-	t, aci := l.Source.Topology()
-	if c.Type == contivmodel.NetworkType {
-		for _, n := range t.Networks {
-			if n.Tenant+":"+n.NetworkName == c.Key {
-				return state.NetworkRef{Tenant: n.Tenant, Network: n.NetworkName}, n.NwType != "infra" && !aci
-			}
-		}
-	}
-	for _, g := range t.Groups {
-		if g.TenantName+":"+g.GroupName == c.Key && c.Type == contivmodel.EndpointGroupType {
-			return state.NetworkRef{Tenant: g.TenantName, Network: g.NetworkName, Group: g.GroupName}, true
-		}
-	}
-	return state.NetworkRef{}, false
 }
 
 // creation is an object that is being created.
@@ -74,7 +62,7 @@ type creation struct {
 // Settle waits for the docker network. If there is no Engine yet, it is created when the
 // Engine answers.
 func (c creation) Settle(ctx context.Context) (undo bool, err error) {
-	p, ok := c.place(c.change)
+	p, ok := c.Source.DockerNetwork(c.change.Type, c.change.Key)
 	if !ok {
 		return false, nil
 	}
