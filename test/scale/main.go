@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -24,7 +25,7 @@ type options struct {
 	sizes                     []size
 	changes, rate, seconds    int
 	pods, policies            int
-	away                      time.Duration
+	away, limit               time.Duration
 	out                       io.Writer
 }
 
@@ -71,6 +72,7 @@ func parse(args []string) (o options, err error) {
 	f.IntVar(&o.changes, "changes", 100, "`changes` of each kind, one after the other")
 	f.IntVar(&o.rate, "rate", 500, "`changes` per second, all at the same time")
 	f.IntVar(&o.seconds, "seconds", 10, "how many `seconds` these come")
+	f.DurationVar(&o.limit, "limit", 20*time.Minute, "how long one cluster may take")
 	f.IntVar(&o.pods, "pods", 1000, "`pods` of the cluster with NetworkPolicies")
 	f.IntVar(&o.policies, "policies", 100, "its `NetworkPolicies`")
 	f.DurationVar(&o.away, "away", 5*time.Second, "how long the store is down")
@@ -112,12 +114,17 @@ func (s size) with(text string) (size, error) {
 
 // run measures all sizes, and writes what came out.
 func run(ctx context.Context, o options) error {
+	var failures error
 	r := report{options: o, machine: machine(), loadBefore: loadAverage()}
 	for _, s := range o.sizes {
 		say("== %d hosts, %d agents, %d endpoints", s.Hosts, s.Agents, s.Endpoints)
-		f, err := measure(ctx, o, s)
-		if err != nil {
+		f, err := measureWithin(ctx, o, s)
+		if ctx.Err() != nil {
 			return err
+		}
+		if err != nil {
+			say("%v", err)
+			failures = errors.Join(failures, err)
 		}
 		r.results = append(r.results, f)
 	}
@@ -128,7 +135,7 @@ func run(ctx context.Context, o options) error {
 	}
 	r.loadAfter = loadAverage()
 	if err := r.write(o.out); err != nil || o.document == "" {
-		return err
+		return errors.Join(failures, err)
 	}
 	f, err := os.Create(o.document)
 	if err != nil {
@@ -138,7 +145,21 @@ func run(ctx context.Context, o options) error {
 		f.Close()
 		return err
 	}
-	return f.Close()
+	return errors.Join(failures, f.Close())
+}
+
+// measureWithin measures one size as long as it may take; the figures until then count.
+func measureWithin(ctx context.Context, o options, s size) (figures, error) {
+	limited, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	f, err := measure(limited, o, s)
+	if err != nil && f == nil {
+		f = figures{}
+	}
+	if err != nil {
+		f["failed"] = fmt.Sprintf("no, within %s", o.limit)
+	}
+	return f, err
 }
 
 // say tells how the run goes on.

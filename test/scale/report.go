@@ -42,6 +42,7 @@ var rows = []struct{ key, text, wanted string }{
 	{"leader-known", "the leader is killed → netmaster knows that all have it", ""},
 	{"join", "all agents start, 4 in each process at a time → up to date", ""},
 	{"load", "to make all objects, by the API", ""},
+	{"failed", "all was measured", ""},
 }
 
 // report is what docs/scale.md says.

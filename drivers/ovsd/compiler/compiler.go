@@ -35,6 +35,8 @@ type Compiler struct {
 	settings    map[ofnet.Encap]ofnet.Settings
 	modeErrs    map[ofnet.Encap]error
 	tenantsHere map[string]bool
+	moved       map[string]bool // tenants that MovedTenants has still to take
+	moving      map[string]bool // those that it has taken last
 	seen        map[string]bool // tenants
 	ruled       map[string]bool // tenants
 	peered      map[string]bool // tunnel addresses
@@ -83,7 +85,7 @@ func New(cfg Config, in Inputs) *Compiler { return newCompiler(cfg, in, dependen
 
 func newCompiler(cfg Config, in Inputs, table []dependency) *Compiler {
 	c := &Compiler{
-		cfg: cfg, tenants: map[string]int{}, vlans: map[string]int{}, members: map[string]members{}, tenantsHere: map[string]bool{}, rules: map[string]*ofnet.RuleSet{}, audits: map[string]int{}, infra: map[string]int{}, peers: map[string]int{},
+		cfg: cfg, tenants: map[string]int{}, vlans: map[string]int{}, members: map[string]members{}, tenantsHere: map[string]bool{}, moved: map[string]bool{}, rules: map[string]*ofnet.RuleSet{}, audits: map[string]int{}, infra: map[string]int{}, peers: map[string]int{},
 		pipelines: map[ofnet.Encap]*ofnet.Pipeline{}, settings: map[ofnet.Encap]ofnet.Settings{}, modeErrs: map[ofnet.Encap]error{},
 		seen: map[string]bool{}, ruled: map[string]bool{}, peered: map[string]bool{},
 		owners: newOwnerTable(), locations: newLocations(), groupTags: newGroupVLANs(), subjects: newSubjects(), setBridges: map[string]encaps{}, fingerprints: map[string]uint64{},

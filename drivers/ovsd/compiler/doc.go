@@ -16,7 +16,7 @@
 //	bridge ─┼───────────► pipeline ────────► all of them
 //	cluster ┘
 //	network ┬───────────────────────────────► network (and those that overlap), flood
-//	        ├───────────► tenant here ─────► network, rule, service, endpoint, location, tenant
+//	        ├───────────► tenant here ─────► tenant; network, rule, service, endpoint, location
 //	        └───────────► tenant seen ─────► services of all tenants
 //	endpoint ┬──────────────────────────────► endpoint, policy, group VLAN, own node, host port
 //	         ├──────────► tenant here

@@ -11,9 +11,10 @@ import (
 // has, nothing further is computed.
 var facts = [numKinds]func(c *Compiler, key string) []string{
 	Pipeline:       (*Compiler).newPipeline,
-	TenantHere:     func(c *Compiler, t string) []string { return flip(c.tenantsHere, t, c.needs(t)) },
+	TenantHere:     func(c *Compiler, t string) []string { return c.move(flip(c.tenantsHere, t, c.needs(t))) },
 	TenantSeen:     func(c *Compiler, t string) []string { return flip(c.seen, t, c.tenants[t] > 0) },
-	TenantRules:    func(c *Compiler, t string) []string { return flip(c.ruled, t, c.rules[t] != nil) },
+	TenantRules:    func(c *Compiler, t string) []string { return c.move(flip(c.ruled, t, c.rules[t] != nil)) },
+	MovedTenants:   (*Compiler).takeMoved,
 	Peer:           func(c *Compiler, a string) []string { return flip(c.peered, a, c.peers[a] > 0) },
 	AddressOwner:   (*Compiler).claimAddresses,
 	Location:       (*Compiler).locate,
@@ -29,6 +30,23 @@ func flip(m map[string]bool, key string, now bool) []string {
 	}
 	if m[key] = now; !now {
 		delete(m, key)
+	}
+	return []string{key}
+}
+
+// move notes tenants of which a fact has changed.
+func (c *Compiler) move(tenants []string) []string {
+	for _, t := range tenants {
+		c.moved[t] = true
+	}
+	return tenants
+}
+
+// takeMoved has what follows from moved tenants marked, for all of them together.
+func (c *Compiler) takeMoved(key string) []string {
+	c.moving, c.moved = c.moved, map[string]bool{}
+	if len(c.moving) == 0 {
+		return nil
 	}
 	return []string{key}
 }

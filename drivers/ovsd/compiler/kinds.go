@@ -29,6 +29,7 @@ const (
 	TenantHere     // by tenant: whether this host needs its flows
 	TenantSeen     // by tenant: whether it has networks
 	TenantRules    // by tenant: whether it has rules
+	MovedTenants   // one: those of which one of these facts has changed since
 	Peer           // by tunnel address: whether a host has it
 	AddressOwner   // by endpoint: whether it owns its addresses on this host
 	Location       // by endpoint: where its network is flooded to because of it
@@ -65,7 +66,7 @@ const (
 
 var kindNames = [numKinds]string{
 	"global", "bridge", "synced", "cluster", "network", "endpoint", "port", "rule", "service", "rule set", "endpoint policy", "host", "control ports", "uplink", "tunnel",
-	"pipeline", "tenant here", "tenant seen", "tenant rules", "peer", "address owner", "location", "group tag", "policy subject", "rule set bridges",
+	"pipeline", "tenant here", "tenant seen", "tenant rules", "moved tenants", "peer", "address owner", "location", "group tag", "policy subject", "rule set bridges",
 	"fixed flows", "peer flows", "reach flows", "network flows", "flood flows", "group VLAN flows", "rule flows", "rule set flows", "service flows", "endpoint flows",
 	"policy flows", "own-node flows", "tenant flows", "host port flows", "uplink flows",
 	"announcement", "neighbor", "bgp", "host plan", "ports",
@@ -172,15 +173,16 @@ var dependencies = []dependency{
 	{Pipeline, UplinkFlows, allOf(UplinkFlows)},
 	{Pipeline, BGP, one},
 	{Pipeline, HostPlan, one},
-	{TenantHere, Location, endpointsOfTenant},
-	{TenantHere, NetworkFlows, networksOfTenant},
-	{TenantHere, RuleFlows, rulesOfTenant},
-	{TenantHere, ServiceFlows, servicesOfTenant},
-	{TenantHere, EndpointFlows, endpointsOfTenant},
+	{TenantHere, MovedTenants, one},
 	{TenantHere, TenantFlows, same},
-	{TenantSeen, ServiceFlows, servicesOfTenant},
+	{TenantSeen, ServiceFlows, allOf(ServiceFlows)},
 	{TenantSeen, TenantFlows, same},
-	{TenantRules, EndpointFlows, endpointsOfTenant},
+	{TenantRules, MovedTenants, one},
+	{MovedTenants, Location, endpointsOfMoved},
+	{MovedTenants, NetworkFlows, networksOfMoved},
+	{MovedTenants, RuleFlows, rulesOfMoved},
+	{MovedTenants, ServiceFlows, servicesOfMoved},
+	{MovedTenants, EndpointFlows, endpointsOfMoved},
 	{Peer, PeerFlows, same},
 	{Peer, Neighbor, same},
 	{AddressOwner, EndpointFlows, same},

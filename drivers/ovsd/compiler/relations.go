@@ -76,26 +76,36 @@ func tenantOfEndpoint(c *Compiler, key string, mark func(string)) {
 	}
 }
 
-func networksOfTenant(c *Compiler, tenant string, mark func(string)) {
+// networksOfMoved and those below are what tenants have that have moved. All that have are looked
+// for at once: at a start there are as many as tenants.
+func networksOfMoved(c *Compiler, _ string, mark func(string)) {
 	for id, n := range c.Networks {
-		if n.Tenant == tenant {
+		if c.moving[n.Tenant] {
 			mark(id)
 		}
 	}
 }
 
-func rulesOfTenant(c *Compiler, tenant string, mark func(string)) {
+func rulesOfMoved(c *Compiler, _ string, mark func(string)) {
 	for id, r := range c.Rules {
-		if r.Tenant == tenant {
+		if c.moving[r.Tenant] {
 			mark(id)
 		}
 	}
 }
 
-// servicesOfTenant: those that its containers can reach.
-func servicesOfTenant(c *Compiler, tenant string, mark func(string)) {
+// servicesOfMoved: those that containers of such tenants can reach.
+func servicesOfMoved(c *Compiler, _ string, mark func(string)) {
 	for id, s := range c.Services {
-		if s.Tenant == "" || s.Tenant == tenant {
+		if s.Tenant == "" || c.moving[s.Tenant] {
+			mark(id)
+		}
+	}
+}
+
+func endpointsOfMoved(c *Compiler, _ string, mark func(string)) {
+	for id, e := range c.Endpoints {
+		if c.moving[e.Network.Tenant] {
 			mark(id)
 		}
 	}
@@ -185,14 +195,6 @@ func tenantOfSubject(c *Compiler, key string, mark func(string)) {
 func tenantsOfRuleSet(c *Compiler, key string, mark func(string)) {
 	for id := range c.usersOf(key) {
 		tenantOfSubject(c, id, mark)
-	}
-}
-
-func endpointsOfTenant(c *Compiler, tenant string, mark func(string)) {
-	for id, e := range c.Endpoints {
-		if e.Network.Tenant == tenant {
-			mark(id)
-		}
 	}
 }
 
