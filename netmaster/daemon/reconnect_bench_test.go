@@ -9,6 +9,7 @@ import (
 
 	"github.com/contiv/netplugin/objdb/memory"
 	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/pki/pkitest"
 	"github.com/contiv/netplugin/utils/tlsport"
 )
 
@@ -16,7 +17,7 @@ import (
 // it; how long until the next one has answered all of them, with TLS and without.
 func BenchmarkReconnect(b *testing.B) {
 	const agents = 1000
-	ca := newCA(b)
+	ca := pkitest.Authority(b)
 	took := map[tlsport.Mode]time.Duration{}
 	for b.Loop() {
 		for _, mode := range []tlsport.Mode{tlsport.Off, tlsport.Require} {
@@ -24,7 +25,7 @@ func BenchmarkReconnect(b *testing.B) {
 			one := startSecured(b, ca, mode, store.Connect())
 			var clients []*http.Client
 			for i := range agents {
-				d := &tlsport.Dialer{Mode: mode, TLS: pki.ClientConfig(issue(b, ca, fmt.Sprintf("host%d", i), pki.UnitAgent), pki.UnitMaster)}
+				d := &tlsport.Dialer{Mode: mode, TLS: pki.ClientConfig(pkitest.Credentials(b, ca, pki.UnitAgent, fmt.Sprintf("host%d", i)), pki.UnitMaster)}
 				tr := &http.Transport{DialContext: d.DialContext}
 				b.Cleanup(tr.CloseIdleConnections)
 				clients = append(clients, &http.Client{Transport: tr})

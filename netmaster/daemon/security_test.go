@@ -24,6 +24,7 @@ import (
 	"github.com/contiv/netplugin/state/identity"
 	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/pki/pkitest"
 	"github.com/contiv/netplugin/utils/signal"
 	"github.com/contiv/netplugin/utils/tlsport"
 	"github.com/contiv/netplugin/utils/version"
@@ -75,32 +76,6 @@ type secured struct {
 	stop              func()
 }
 
-func newCA(t testing.TB) *pki.Authority {
-	t.Helper()
-	ca, err := pki.NewAuthority("test", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ca
-}
-
-func issue(t testing.TB, ca *pki.Authority, name string, unit pki.Unit) *pki.Credentials {
-	t.Helper()
-	csr, key, err := pki.NewRequest(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := ca.Sign(csr, pki.Subject{Name: name, Unit: unit}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	creds := pki.NewCredentials()
-	if err := errors.Join(creds.SetPair(cert, key), creds.SetRoots(pki.EncodeCertificates(ca.Cert))); err != nil {
-		t.Fatal(err)
-	}
-	return creds
-}
-
 func startSecured(t testing.TB, ca *pki.Authority, mode tlsport.Mode, store objdb.Store) *secured {
 	t.Helper()
 	listen := func(network, address string) net.Listener {
@@ -113,7 +88,7 @@ func startSecured(t testing.TB, ca *pki.Authority, mode tlsport.Mode, store objd
 	s := &secured{tokens: &tokens{}, socket: filepath.Join(t.TempDir(), "socket")}
 	api, rpc := listen("tcp", "127.0.0.1:0"), listen("tcp", "127.0.0.1:0")
 	s.addr, s.rpc = api.Addr().String(), rpc.Addr().String()
-	s.creds = issue(t, ca, s.addr, pki.UnitMaster)
+	s.creds = pkitest.Credentials(t, ca, pki.UnitMaster, s.addr)
 	log := logrus.New()
 	log.SetOutput(testWriter{t, s.addr})
 	if _, bench := t.(*testing.B); bench { // whose output is a table
@@ -195,13 +170,13 @@ func parse(t *testing.T, status int, text string) (a answer) {
 
 // TestIdentities: the leader knows who asks, whichever netmaster was asked.
 func TestIdentities(t *testing.T) {
-	ca, store := newCA(t), memory.New()
+	ca, store := pkitest.Authority(t), memory.New()
 	one, two := startSecured(t, ca, tlsport.Require, store.Connect()), startSecured(t, ca, tlsport.Require, store.Connect())
 	anonymous := pki.NewCredentials()
 	if err := anonymous.SetRoots(pki.EncodeCertificates(ca.Cert)); err != nil {
 		t.Fatal(err)
 	}
-	host := issue(t, ca, "h1", pki.UnitAgent)
+	host := pkitest.Credentials(t, ca, pki.UnitAgent, "h1")
 	eventually.True(t, "somebody leads", func() bool {
 		status, _ := one.ask(t, anonymous, "/api/v1/x/")
 		return status == http.StatusOK
@@ -258,7 +233,7 @@ func TestIdentities(t *testing.T) {
 // TestOpenModes: without TLS being required, who is anonymous may do everything.
 func TestOpenModes(t *testing.T) {
 	for _, mode := range []tlsport.Mode{tlsport.Off, tlsport.Accept} {
-		m := startSecured(t, newCA(t), mode, memory.New())
+		m := startSecured(t, pkitest.Authority(t), mode, memory.New())
 		eventually.True(t, "it leads", func() bool {
 			status, _ := get(t, client, "http://"+m.addr+"/api/v1/x/")
 			return status == http.StatusOK
@@ -273,8 +248,8 @@ func TestOpenModes(t *testing.T) {
 // TestForgedLeader: who writes a leader's address into the store gets no request to see, and
 // no token.
 func TestForgedLeader(t *testing.T) {
-	ca := newCA(t)
-	for name, creds := range map[string]*pki.Credentials{"plain": nil, "other authority": issue(t, newCA(t), "m", pki.UnitMaster), "a host": issue(t, ca, "h1", pki.UnitAgent)} {
+	ca := pkitest.Authority(t)
+	for name, creds := range map[string]*pki.Credentials{"plain": nil, "other authority": pkitest.Credentials(t, pkitest.Authority(t), pki.UnitMaster, "m"), "a host": pkitest.Credentials(t, ca, pki.UnitAgent, "h1")} {
 		t.Run(name, func(t *testing.T) {
 			store := memory.New()
 			var seen atomic.Int64
@@ -294,7 +269,7 @@ func TestForgedLeader(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := startSecured(t, ca, tlsport.Require, store.Connect())
-			client := issue(t, ca, "h2", pki.UnitAgent)
+			client := pkitest.Credentials(t, ca, pki.UnitAgent, "h2")
 			eventually.True(t, "it is passed on, in vain", func() bool {
 				status, text := m.ask(t, client, "/api/v1/x/", "X-Auth-Token", "of jane")
 				if status != http.StatusServiceUnavailable {
@@ -311,19 +286,19 @@ func TestForgedLeader(t *testing.T) {
 
 // TestReportsNeedACertificate: the port for reports talks to hosts and netmasters only.
 func TestReportsNeedACertificate(t *testing.T) {
-	ca := newCA(t)
+	ca := pkitest.Authority(t)
 	m := startSecured(t, ca, tlsport.Require, memory.New())
 	stranger := pki.NewCredentials()
 	if err := stranger.SetRoots(pki.EncodeCertificates(ca.Cert)); err != nil {
 		t.Fatal(err)
 	}
-	for name, creds := range map[string]*pki.Credentials{"stranger": stranger, "monitor": issue(t, ca, "prometheus", pki.UnitMonitor), "other": issue(t, newCA(t), "h1", pki.UnitAgent)} {
+	for name, creds := range map[string]*pki.Credentials{"stranger": stranger, "monitor": pkitest.Credentials(t, ca, pki.UnitMonitor, "prometheus"), "other": pkitest.Credentials(t, pkitest.Authority(t), pki.UnitAgent, "h1")} {
 		tr := &http.Transport{TLSClientConfig: pki.ClientConfig(creds), DisableKeepAlives: true}
 		if status, text := get(t, &http.Client{Transport: tr}, "https://"+m.rpc+clusterapi.PathReport); status != 0 {
 			t.Errorf("%s: %d %q", name, status, text)
 		}
 	}
-	tr := &http.Transport{TLSClientConfig: pki.ClientConfig(issue(t, ca, "h1", pki.UnitAgent)), DisableKeepAlives: true}
+	tr := &http.Transport{TLSClientConfig: pki.ClientConfig(pkitest.Credentials(t, ca, pki.UnitAgent, "h1")), DisableKeepAlives: true}
 	if status, text := get(t, &http.Client{Transport: tr}, "https://"+m.rpc+clusterapi.PathReport); status != http.StatusNotFound {
 		t.Errorf("a host: %d %q", status, text)
 	}
@@ -331,7 +306,7 @@ func TestReportsNeedACertificate(t *testing.T) {
 
 // TestWatchEndsWithTheToken: who is logged out sees nothing more, on a stream that is open.
 func TestWatchEndsWithTheToken(t *testing.T) {
-	ca := newCA(t)
+	ca := pkitest.Authority(t)
 	m := startSecured(t, ca, tlsport.Require, memory.New())
 	anonymous := pki.NewCredentials()
 	if err := anonymous.SetRoots(pki.EncodeCertificates(ca.Cert)); err != nil {

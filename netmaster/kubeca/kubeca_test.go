@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	corev1 "k8s.io/api/core/v1"
@@ -14,16 +13,13 @@ import (
 	"github.com/contiv/netplugin/netmaster/kubeca"
 	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/pki/pkitest"
 )
 
 // authority returns the PEM of a new one.
 func authority(t *testing.T) []byte {
 	t.Helper()
-	a, err := pki.NewAuthority("test", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pki.EncodeCertificates(a.Cert)
+	return pkitest.Roots(pkitest.Authority(t))
 }
 
 // TestPublish: the ConfigMap has what counts, now and after a rotation; what else is in it stays,

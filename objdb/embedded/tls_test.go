@@ -21,6 +21,7 @@ import (
 	"github.com/contiv/netplugin/objdb/embedded"
 	"github.com/contiv/netplugin/objdb/etcd"
 	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/pki/pkitest"
 	"github.com/contiv/netplugin/utils/tlsport"
 )
 
@@ -34,32 +35,13 @@ type cluster struct {
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
-	a, err := pki.NewAuthority("test", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots, _, err := a.PEM()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &cluster{authority: a, roots: roots}
+	a := pkitest.Authority(t)
+	return &cluster{authority: a, roots: pkitest.Roots(a)}
 }
 
 func (c *cluster) member(t testing.TB, unit pki.Unit, name string) *pki.Credentials {
 	t.Helper()
-	csr, key, err := pki.NewRequest(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := c.authority.Sign(csr, pki.Subject{Name: name, Unit: unit}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := pki.NewCredentials()
-	if err := errors.Join(out.SetPair(cert, key), out.SetRoots(c.roots)); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return pkitest.Credentials(t, c.authority, unit, name)
 }
 
 // secured is one member that serves TLS.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/pki/pkitest"
 	"github.com/contiv/netplugin/utils/tlsport"
 )
 
@@ -18,7 +19,7 @@ func TestDialer(t *testing.T) {
 		tlsport.Require: {tlsport.Off: "this port serves TLS only", tlsport.Accept: "agent h1", tlsport.Require: "agent h1"},
 	} {
 		s := serve(t, tlsport.Config{Mode: server}, pki.CertificateOptional)
-		creds := credentials(t, s.ca, "h1", pki.UnitAgent)
+		creds := pkitest.Credentials(t, s.ca, pki.UnitAgent, "h1")
 		for mode, want := range want {
 			d := &tlsport.Dialer{Mode: mode, TLS: pki.ClientConfig(creds, pki.UnitMaster)}
 			tr := &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}
@@ -37,7 +38,7 @@ func TestDialer(t *testing.T) {
 func TestDialerChecksTheUnit(t *testing.T) {
 	s := serve(t, tlsport.Config{Mode: tlsport.Require}, pki.CertificateOptional)
 	for _, mode := range []tlsport.Mode{tlsport.Accept, tlsport.Require} {
-		d := &tlsport.Dialer{Mode: mode, TLS: pki.ClientConfig(credentials(t, s.ca, "h1", pki.UnitAgent), pki.UnitAgent)}
+		d := &tlsport.Dialer{Mode: mode, TLS: pki.ClientConfig(pkitest.Credentials(t, s.ca, pki.UnitAgent, "h1"), pki.UnitAgent)}
 		if conn, err := d.DialContext(t.Context(), "tcp", s.addr); err == nil || !strings.Contains(err.Error(), "expected one of unit [agent]") {
 			t.Errorf("%s: %v %v", mode, conn, err)
 		}

@@ -15,35 +15,11 @@ import (
 
 	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/pki/pkitest"
 	"github.com/contiv/netplugin/utils/tlsport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// credentials makes a certificate of an authority.
-func credentials(t *testing.T, ca *pki.Authority, name string, unit pki.Unit) *pki.Credentials {
-	t.Helper()
-	csr, key, err := pki.NewRequest(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := ca.Sign(csr, pki.Subject{Name: name, Unit: unit}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots, _, err := ca.PEM()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := pki.NewCredentials()
-	if err := c.SetPair(cert, key); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.SetRoots(roots); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // server answers with the name of its client.
 type server struct {
@@ -55,11 +31,8 @@ type server struct {
 
 func serve(t *testing.T, cfg tlsport.Config, policy pki.ClientPolicy) *server {
 	t.Helper()
-	ca, err := pki.NewAuthority("test", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{ca: ca, creds: credentials(t, ca, "m1", pki.UnitMaster)}
+	ca := pkitest.Authority(t)
+	s := &server{ca: ca, creds: pkitest.Credentials(t, ca, pki.UnitMaster, "m1")}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +97,7 @@ func TestModes(t *testing.T) {
 					return get(client(t, pki.ClientConfig(anonymous, pki.UnitMaster)), "https://"+s.addr)
 				},
 				func() (string, error) {
-					return get(client(t, pki.ClientConfig(credentials(t, s.ca, "h1", pki.UnitAgent), pki.UnitMaster)), "https://"+s.addr)
+					return get(client(t, pki.ClientConfig(pkitest.Credentials(t, s.ca, pki.UnitAgent, "h1"), pki.UnitMaster)), "https://"+s.addr)
 				},
 			} {
 				got, err := ask()
@@ -143,12 +116,8 @@ func TestModes(t *testing.T) {
 // handshake.
 func TestCertificateRequired(t *testing.T) {
 	s := serve(t, tlsport.Config{Mode: tlsport.Require}, pki.CertificateRequired)
-	other, err := pki.NewAuthority("other", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots, _, _ := s.ca.PEM()
-	foreign := credentials(t, other, "h1", pki.UnitAgent)
+	other, roots := pkitest.Authority(t), pkitest.Roots(s.ca)
+	foreign := pkitest.Credentials(t, other, pki.UnitAgent, "h1")
 	_ = foreign.SetRoots(roots)
 	none := pki.NewCredentials()
 	_ = none.SetRoots(roots)
@@ -157,7 +126,7 @@ func TestCertificateRequired(t *testing.T) {
 			t.Errorf("%s: served %q", name, got)
 		}
 	}
-	if got, err := get(client(t, pki.ClientConfig(credentials(t, s.ca, "h1", pki.UnitAgent))), "https://"+s.addr); err != nil || got != "agent h1" {
+	if got, err := get(client(t, pki.ClientConfig(pkitest.Credentials(t, s.ca, pki.UnitAgent, "h1"))), "https://"+s.addr); err != nil || got != "agent h1" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -167,7 +136,7 @@ func TestCertificateRequired(t *testing.T) {
 func TestRevoked(t *testing.T) {
 	s := serve(t, tlsport.Config{Mode: tlsport.Require}, pki.CertificateOptional)
 	stream := func(name string) *http.Response {
-		resp, err := client(t, pki.ClientConfig(credentials(t, s.ca, name, pki.UnitAgent))).Get("https://" + s.addr + "/stream")
+		resp, err := client(t, pki.ClientConfig(pkitest.Credentials(t, s.ca, pki.UnitAgent, name))).Get("https://" + s.addr + "/stream")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,10 +151,10 @@ func TestRevoked(t *testing.T) {
 	}
 	over := make(chan struct{})
 	go func() { _, _ = good.Body.Read(make([]byte, 1)); close(over) }()
-	if got, err := get(client(t, pki.ClientConfig(credentials(t, s.ca, "h2", pki.UnitAgent))), "https://"+s.addr); err != nil || got != "agent h2" {
+	if got, err := get(client(t, pki.ClientConfig(pkitest.Credentials(t, s.ca, pki.UnitAgent, "h2"))), "https://"+s.addr); err != nil || got != "agent h2" {
 		t.Errorf("another host: %q, %v", got, err)
 	}
-	if got, err := get(client(t, pki.ClientConfig(credentials(t, s.ca, "h1", pki.UnitAgent))), "https://"+s.addr); err == nil {
+	if got, err := get(client(t, pki.ClientConfig(pkitest.Credentials(t, s.ca, pki.UnitAgent, "h1"))), "https://"+s.addr); err == nil {
 		t.Errorf("a revoked host is served %q", got)
 	}
 	select {

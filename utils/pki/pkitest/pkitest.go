@@ -3,6 +3,7 @@ package pkitest
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -10,29 +11,42 @@ import (
 	"github.com/contiv/netplugin/utils/pki"
 )
 
+// Authority makes an authority.
+func Authority(t testing.TB) *pki.Authority {
+	t.Helper()
+	a, err := pki.NewAuthority("test", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Roots are those of an authority, PEM.
+func Roots(a *pki.Authority) []byte { return pki.EncodeCertificates(a.Cert) }
+
+// Credentials have a certificate of an authority, which they trust.
+func Credentials(t testing.TB, a *pki.Authority, unit pki.Unit, name string) *pki.Credentials {
+	t.Helper()
+	certificate, key, err := a.Issue(pki.Subject{Name: name, Unit: unit}, time.Now())
+	creds := pki.NewCredentials()
+	if err := errors.Join(err, creds.SetPair(certificate, key), creds.SetRoots(Roots(a))); err != nil {
+		t.Fatal(err)
+	}
+	return creds
+}
+
 // Pair is a certificate of a server, with the authority that has signed it; all PEM.
 type Pair struct{ CA, Certificate, Key string }
 
 // For makes a certificate for a name and 127.0.0.1.
 func For(t testing.TB, name string) Pair {
 	t.Helper()
-	authority, err := pki.NewAuthority("test", time.Now())
+	a := Authority(t)
+	certificate, key, err := a.Issue(pki.Subject{Name: name, Unit: pki.UnitMaster, Names: []string{name}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, _, err := authority.PEM()
-	if err != nil {
-		t.Fatal(err)
-	}
-	csr, key, err := pki.NewRequest(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := authority.Sign(csr, pki.Subject{Name: name, Unit: pki.UnitMaster, Names: []string{name}, IPs: []net.IP{net.IPv4(127, 0, 0, 1)}}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Pair{string(root), string(certificate), string(key)}
+	return Pair{string(Roots(a)), string(certificate), string(key)}
 }
 
 // TLS is the configuration of a server with the certificate.

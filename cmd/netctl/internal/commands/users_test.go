@@ -27,6 +27,7 @@ import (
 	"github.com/contiv/netplugin/state/securityapi"
 	"github.com/contiv/netplugin/test/eventually"
 	"github.com/contiv/netplugin/utils/pki"
+	"github.com/contiv/netplugin/utils/pki/pkitest"
 )
 
 // secured is a netmaster with users, by TLS and by a unix socket.
@@ -45,16 +46,9 @@ func startSecured(t *testing.T) *secured {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
 	s := &secured{t: t}
-	var err error
-	if s.authority, err = pki.NewAuthority("test", time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	root, _, err := s.authority.PEM()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.authority = pkitest.Authority(t)
 	s.authorityFile = filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(s.authorityFile, root, 0o600); err != nil {
+	if err := os.WriteFile(s.authorityFile, pkitest.Roots(s.authority), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	store := memory.New()
