@@ -157,7 +157,8 @@ func measureWithin(ctx context.Context, o options, s size) (figures, error) {
 		f = figures{}
 	}
 	if err != nil {
-		f["failed"] = fmt.Sprintf("no, within %s", o.limit)
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		f["failed"] = "no: " + strings.ReplaceAll(strings.TrimSuffix(why, "; "), "|", "/")
 	}
 	return f, err
 }

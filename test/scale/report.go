@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	_ "embed" // notes.md
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,11 @@ import (
 	"strings"
 	"time"
 )
+
+// notes are what figures do not say.
+//
+//go:embed notes.md
+var notes string
 
 // rows are the lines of the table, in order.
 var rows = []struct{ key, text, wanted string }{
@@ -98,6 +104,7 @@ The agent of the lines "one agent" runs in a process of its own.
 	for _, row := range policyRows {
 		line(row.text, row.wanted, r.policies[row.key])
 	}
+	b.WriteString(notes)
 	_, err := w.Write(b.Bytes())
 	return err
 }

@@ -37,33 +37,39 @@ type testbed struct {
 }
 
 // up starts the control plane.
-func up(ctx context.Context, o options) (c *testbed, err error) {
-	c = &testbed{o: o}
-	if c.dir, err = os.MkdirTemp(o.dir, "scale-"); err != nil {
+func up(ctx context.Context, o options) (_ *testbed, err error) {
+	t := &testbed{o: o}
+	if t.dir, err = os.MkdirTemp(o.dir, "scale-"); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			c.down()
+			err = fmt.Errorf("%w; %s", err, t.logs())
+			t.down()
 		}
 	}()
-	if o.store != cliconf.StoreEmbedded {
+	return t, t.start(ctx)
+}
+
+// start starts the store, if there is one of its own, and then the netmasters.
+func (c *testbed) start(ctx context.Context) (err error) {
+	if c.o.store != cliconf.StoreEmbedded {
 		if err := c.startStore(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := c.startMaster(ctx, 0); err != nil {
-		return nil, err
+		return err
 	}
 	urls := []string{"http://" + master1 + ":9999"}
 	if c.store != nil { // another one, which takes over
 		if err := c.startMaster(ctx, 1); err != nil {
-			return nil, err
+			return err
 		}
 		urls = append(urls, "http://"+master2+":9999")
 	}
 	c.client, err = client.New(client.Config{URLs: urls, Patience: time.Minute, Timeout: 5 * time.Minute})
-	return c, err
+	return err
 }
 
 // down ends everything.
@@ -88,7 +94,7 @@ func (c *testbed) startStore(ctx context.Context) (err error) {
 	if c.o.store == cliconf.StoreConsul {
 		c.store, err = start(logFile(c.dir, "consul"), exec.Command(
 			lab.ConsulBinary(), "agent", "-server", "-bootstrap-expect=1", "-node", "store", "-data-dir", data, "-bind", storeHost, "-client", storeHost, "-log-level", "warn",
-			"-hcl", "disable_update_check = true", "-hcl", "performance { raft_multiplier = 1 }", "-hcl", "limits { http_max_conns_per_client = 100000 }",
+			"-hcl", "disable_update_check = true", "-hcl", "performance { raft_multiplier = 1 }", "-hcl", "limits { http_max_conns_per_client = 10000 }",
 			"-hcl", "ports { dns = -1, grpc = -1, grpc_tls = -1, serf_wan = -1 }",
 		))
 		if err != nil {
