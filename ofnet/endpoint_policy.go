@@ -38,11 +38,49 @@ func (f endpointPolicies) part(p *Pipeline, o Object) part {
 	case OwnNode:
 		return part{rows: f.ownNode(p, o)}
 	case VRFPolicy:
-		if o.EndpointPoliciesOnly {
-			return part{rows: vrfRows(p, o), late: true}
+		if !o.EndpointPoliciesOnly {
+			return part{}
 		}
+		rows := vrfRows(p, o)
+		if o.LogOnly {
+			rows = append(rows, f.others(p, o)...)
+		}
+		return part{rows: rows, late: true}
 	}
 	return part{}
+}
+
+// loggedMark, in regMark: the connection is tracked for the log alone. It is no generation of
+// rules, which are odd.
+const loggedMark = 2 << markShift
+
+// others track connections of endpoints without policies for the log. Nothing is dropped for
+// it: they are not subject to the rate, and pass whatever their state is, as they do where
+// they are not tracked.
+func (endpointPolicies) others(p *Pipeline, v VRFPolicy) []row {
+	const established, invalid = of.CTTracked | of.CTEst, of.CTTracked | of.CTInvalid
+	vrf := of.NewMatch().With(regVRF.is(uint32(v.VRF)))
+	logged := of.NewActions().SetField(regMark.is(loggedMark))
+	mine := vrf.With(regMark.is(loggedMark))
+	rows := []row{
+		{tableState, prioSpecific, mine.CTState(established, established|of.CTInvalid), p.gotoStage(stageReply)},
+		{tableState, prioDrop + 1, mine.CTState(invalid, invalid), p.gotoStage(stageReply)},
+	}
+	look := lookUp(p, logged, tableState)
+	for _, m := range []of.Match{vrf.IP(), vrf.IPv6()} {
+		rows = append(rows, row{tableEndpointPolicy, prioMiss + 1, m, look})
+	}
+	if !p.set.Host.enabled() {
+		return rows
+	}
+	deliver := goTo(p.to(tableHostDeliver))
+	look = lookUp(p, logged, tableHostTrack)
+	for _, m := range []of.Match{vrf.IP(), vrf.IPv6()} {
+		rows = append(rows, row{tableHostCheck, prioMiss + 1, m, look})
+	}
+	return append(rows,
+		row{tableHostTrack, prioSpecific + 1, mine.CTState(established, established|of.CTInvalid), deliver},
+		row{tableHostTrack, prioDrop + 1, mine.CTState(invalid, invalid), deliver})
 }
 
 func (endpointPolicies) base(p *Pipeline) []row {

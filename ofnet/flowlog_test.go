@@ -130,6 +130,9 @@ func TestGoldenFlowsOfTheLog(t *testing.T) {
 		golden(t, "log_rule_reject", render(p, p.Program(objects["reject"])))
 		golden(t, "log_rule_set", render(p, p.Program(objects["out"])))
 		golden(t, "log_vrf_without_rules", render(p, p.Program(VRFPolicy{VRF: 1, Generation: 7, LogOnly: true})))
+		set.ConnectionRate, set.Host = 5000, testAccess
+		p = newPipeline(t, set)
+		golden(t, "log_vrf_with_endpoint_policies", render(p, p.Program(VRFPolicy{VRF: 1, Generation: 7, EndpointPoliciesOnly: true, LogOnly: true})))
 	}
 }
 

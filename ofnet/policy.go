@@ -33,8 +33,8 @@ type VRFPolicy struct {
 	// EndpointPoliciesOnly says that there are no rules: only connections of endpoints
 	// with policies are tracked.
 	EndpointPoliciesOnly bool
-	// LogOnly says that there is neither: connections are tracked because they are logged,
-	// and everything passes.
+	// LogOnly says that there are no rules: connections are tracked because they are logged,
+	// and everything passes; with EndpointPoliciesOnly, those of endpoints without policies.
 	LogOnly bool
 }
 

@@ -48,7 +48,7 @@ func (c *Compiler) compileTenant(tenant string) Programs {
 	}
 	return c.everywhere(func(_ ofnet.Encap, p *ofnet.Pipeline) ofnet.Program {
 		return p.Program(ofnet.VRFPolicy{
-			VRF: c.vrf(tenant), Generation: rules.GenerationWith(c.policySum(tenant)), EndpointPoliciesOnly: policed && rules == nil && !c.logs(tenant), LogOnly: !policed,
+			VRF: c.vrf(tenant), Generation: rules.GenerationWith(c.policySum(tenant)), EndpointPoliciesOnly: policed && rules == nil, LogOnly: rules == nil && c.logs(tenant),
 		})
 	})
 }
