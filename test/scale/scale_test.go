@@ -56,18 +56,19 @@ func TestSmallCluster(t *testing.T) {
 			if string(written) != out.String() {
 				t.Errorf("the document differs from what was printed:\n%s", written)
 			}
-			for _, row := range rows[:len(rows)-1] { // the last one says what has failed
+			measured, _ := strings.CutSuffix(out.String(), notes) // which have tables of their own
+			for _, row := range rows[:len(rows)-1] {              // the last one says what has failed
 				withLeader := store != cliconf.StoreEmbedded
 				if strings.HasPrefix(row.key, "leader-") && !withLeader {
 					continue
 				}
-				if !strings.Contains(out.String(), "| "+row.text+" | "+row.wanted+" | ") || strings.Contains(out.String(), "| "+row.text+" | "+row.wanted+" |  |") {
-					t.Errorf("no figure for %q in\n%s", row.text, out.String())
+				if !strings.Contains(measured, "| "+row.text+" | "+row.wanted+" | ") || strings.Contains(measured, "| "+row.text+" | "+row.wanted+" |  |") {
+					t.Errorf("no figure for %q in\n%s", row.text, measured)
 				}
 			}
 			for _, row := range policyRows {
-				if !strings.Contains(out.String(), "| "+row.text+" | "+row.wanted+" | ") || strings.Contains(out.String(), "| "+row.text+" | "+row.wanted+" |  |") {
-					t.Errorf("no figure for %q in\n%s", row.text, out.String())
+				if !strings.Contains(measured, "| "+row.text+" | "+row.wanted+" | ") || strings.Contains(measured, "| "+row.text+" | "+row.wanted+" |  |") {
+					t.Errorf("no figure for %q in\n%s", row.text, measured)
 				}
 			}
 			if left, err := os.ReadDir(o.dir); err != nil || len(left) != 0 {
