@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -17,7 +18,7 @@ const isolatedVariable = "CONTIV_SCALE_ISOLATED"
 
 // isolated runs the program again, in a network namespace of its own in which all addresses of
 // hosts are local, so that ports are free. again is false in that namespace.
-func isolated() (status int, again bool, err error) {
+func isolated(ctx context.Context) (status int, again bool, err error) {
 	if os.Getenv(isolatedVariable) != "" {
 		return 0, false, localAddresses()
 	}
@@ -25,7 +26,8 @@ func isolated() (status int, again bool, err error) {
 	if err != nil {
 		return 1, true, err
 	}
-	c := exec.Command(self, os.Args[1:]...)
+	c := exec.CommandContext(ctx, self, os.Args[1:]...)
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it has to end what it has started
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.Env = append(os.Environ(), isolatedVariable+"=1")
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGTERM}

@@ -49,7 +49,7 @@ func program(ctx context.Context) (status int, err error) {
 	if err != nil {
 		return 2, err
 	}
-	if status, again, err := isolated(); again || err != nil {
+	if status, again, err := isolated(ctx); again || err != nil {
 		return status, err
 	}
 	return 0, run(ctx, o)

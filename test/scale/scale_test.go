@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(agentsVariable) != "" {
 		main()
 	}
-	status, again, err := isolated()
+	status, again, err := isolated(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
