@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/contiv/netplugin/state/flowapi"
 	"github.com/contiv/netplugin/test/lab"
@@ -120,6 +121,29 @@ func (c cluster) tenantFlows(tenant string) {
 			c.t.Errorf("a viewer of tenant %s sees %+v", tenant, r)
 		}
 	}
+	// A stream ends with the token that it was opened with.
+	ended := make(chan string, 1)
+	go func() { text, err := as("", "", "follow=true"); ended <- fmt.Sprint(text, err) }()
+	select {
+	case text := <-ended:
+		c.t.Errorf("a stream that follows has ended: %s", text)
+	case <-time.After(time.Second):
+	}
+	defer func() {
+		var tokens []struct{ ID string }
+		if text := c.netctlOn("host1", "token", "ls", "--json"); json.Unmarshal([]byte(text), &tokens) != nil || len(tokens) != 1 {
+			c.t.Fatal(text)
+		}
+		c.netctlOn("host1", "token", "rm", tokens[0].ID)
+		select {
+		case text := <-ended:
+			if !strings.Contains(text, `"live":true`) {
+				c.t.Errorf("the stream said %s", text)
+			}
+		case <-time.After(time.Minute):
+			c.t.Error("a stream goes on without its token")
+		}
+	}()
 	if text, err := as("", "", "tenant=red"); !strings.Contains(text, "is needed") {
 		c.t.Errorf("a viewer of tenant %s asks for another: %s %v", tenant, text, err)
 	}
