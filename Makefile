@@ -22,7 +22,7 @@ export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
 # Tests that need the binaries find them here instead of building their own.
 export CONTIV_BIN  := $(CURDIR)/$(BIN)
 
-.PHONY: build image v2plugin test test-ovs test-long long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul dockerd kubernetes containerd vm test-vm k8s-tests test-k8s conformance scale ui fmt install install-files clean help
+.PHONY: build image v2plugin test test-ovs test-long long race fuzz bench demo demo-down lint vulncheck sbom diagrams deps consul otelcol dockerd kubernetes containerd vm test-vm k8s-tests test-k8s conformance scale ui fmt install install-files clean help
 .DEFAULT_GOAL := build
 
 build: ## build the binaries into bin/
@@ -36,7 +36,7 @@ v2plugin: build ## make the managed plugin of the Docker Engine, for docker plug
 	rm -rf dist/v2plugin
 	$(GO) run ./scripts/image -plugin dist/v2plugin
 
-test: deps consul build ## run all tests (as root), in about 40 minutes
+test: deps consul otelcol build ## run all tests (as root), in about 40 minutes
 	$(GO) run ./scripts/gotest -alone /test/ $$($(CLUSTER) && echo -tags kubernetes) -p $(JOBS) -timeout 45m $(PACKAGES)
 	@$(CLUSTER) || echo "not run: the tests with a real cluster of Kubernetes; make test-k8s builds it, once, and runs them"
 
@@ -54,7 +54,7 @@ scale: deps build ## measure clusters of up to 1,000 hosts (as root), in about a
 
 test-long: kubernetes containerd long race fuzz ## run all tests, long ones included, then the race detector and fuzzing
 
-long: deps consul build ## run all tests, those that can take longer, longer
+long: deps consul otelcol build ## run all tests, those that can take longer, longer
 	scripts/deps long
 	CONTIV_LONG=1 $(GO) run ./scripts/gotest -alone /test/ $$($(CLUSTER) && echo -tags kubernetes) -p $(JOBS) -timeout 150m $(PACKAGES)
 
@@ -64,7 +64,7 @@ test-ovs: build ## run the tests of the switch with the Open vSwitch of other re
 		CONTIV_OVS=$$ovs $(GO) test -count=1 -timeout 30m -run 'TestExpired|TestOnePort|TestChurn|TestSwitchIsKilled|TestServices' ./test/systemtests || exit; done
 
 # System tests are about other processes: it is the daemons that have the race detector there.
-race: deps consul build ## run the tests with the race detector, and system tests with daemons that have it
+race: deps consul otelcol build ## run the tests with the race detector, and system tests with daemons that have it
 	scripts/deps long
 	CGO_ENABLED=1 $(GO) run ./scripts/gotest -alone /test/ -race -p $(JOBS) -timeout 60m $$($(GO) list $(PACKAGES) | grep -v /test/systemtests)
 	mkdir -p $(BIN)/race && cp $(BIN)/contivk8s $(BIN)/contiv-lab $(BIN)/race/
@@ -92,7 +92,7 @@ lint: ## go mod tidy, vet, staticcheck, gofumpt, the project's own rules
 	$(TOOL) staticcheck -tags kubernetes ./test/kubernetes ./test/bench
 	@unformatted="$$($(TOOL) gofumpt -l .)"; test -z "$$unformatted" || { echo "run make fmt, these files are not formatted:"; echo "$$unformatted"; exit 1; }
 	$(GO) run ./scripts/housecheck
-	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/diagrams scripts/ovs scripts/vm scripts/vm-image scripts/vm-init scripts/test-vm scripts/vulncheck scripts/deps scripts/fuzz scripts/version-flags .ci/run
+	bash -n cmd/netctl/internal/commands/completion/netctl.bash scripts/consul scripts/dockerd scripts/kubernetes scripts/kubernetes-module scripts/k8s-tests scripts/containerd scripts/cached scripts/demo scripts/diagrams scripts/ovs scripts/vm scripts/vm-image scripts/vm-init scripts/test-vm scripts/vulncheck scripts/otelcol scripts/deps scripts/fuzz scripts/version-flags .ci/run
 	sh -n install/image/entrypoint
 
 vulncheck: ## look for known vulnerabilities in Go modules; VULNDB is the database's URL
@@ -125,6 +125,9 @@ k8s-tests: ## build Kubernetes' own end-to-end tests into a cache, once
 
 ui: ## build the page of netmaster, netmaster/ui/dist, from its source; needs Node and npm
 	cd netmaster/ui && npm ci && npm run check && npm run build
+
+otelcol: ## build the OpenTelemetry collector that tests use into a cache, once
+	scripts/otelcol
 
 dockerd: ## build the Docker Engine 28 that tests use into a cache, once
 	scripts/dockerd
