@@ -3,6 +3,7 @@ package ofnet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -261,9 +262,15 @@ func (s *Switch) broadcast() {
 // Settled waits until everything that owner wants is in the bridge. It fails immediately if
 // the bridge rejects one of the flows.
 func (s *Switch) Settled(ctx context.Context, owner string) error {
+	return s.await(ctx, func() (bool, error) { return s.settled(owner) }, fmt.Sprintf("flows of %s are not in bridge %s", owner, s.cfg.Name))
+}
+
+// await waits until done, which it asks after each change while it holds s.mu. missing is what the
+// error says when ctx ends.
+func (s *Switch) await(ctx context.Context, done func() (bool, error), missing string) error {
 	for {
 		s.mu.Lock()
-		ok, err := s.settled(owner)
+		ok, err := done()
 		changed, why := s.changed.Next(), s.lastErr
 		s.mu.Unlock()
 		if ok || err != nil {
@@ -275,7 +282,7 @@ func (s *Switch) Settled(ctx context.Context, owner string) error {
 			if why == nil {
 				why = ctx.Err()
 			}
-			return errs.New(errs.Unavailable, "flows of %s are not in bridge %s: %w", owner, s.cfg.Name, why)
+			return errs.New(errs.Unavailable, "%s: %w", missing, why)
 		}
 	}
 }
@@ -307,23 +314,7 @@ func (s *Switch) CaughtUp(ctx context.Context) error {
 	s.mu.Lock()
 	want := s.sets
 	s.mu.Unlock()
-	for {
-		s.mu.Lock()
-		done := s.synced && s.carried >= want
-		changed, why := s.changed.Next(), s.lastErr
-		s.mu.Unlock()
-		if done {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			if why == nil {
-				why = ctx.Err()
-			}
-			return errs.New(errs.Unavailable, "bridge %s does not have all flows: %w", s.cfg.Name, why)
-		}
-	}
+	return s.await(ctx, func() (bool, error) { return s.synced && s.carried >= want, nil }, fmt.Sprintf("bridge %s does not have all flows", s.cfg.Name))
 }
 
 func allSettled[K comparable, V any](w *desiredSet[K, V], keys iter.Seq[K]) (bool, error) {
