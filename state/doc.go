@@ -20,6 +20,8 @@
 // is not stored: it is counted.
 package state
 
+import "strings"
+
 // Key prefixes. Every one ends in a slash, so that no prefix covers a sibling.
 const (
 	Root           = "/contiv.io/"
@@ -48,6 +50,12 @@ const (
 
 // NetworkID, GroupID and EndpointID build the ids under which records stand.
 func NetworkID(network, tenant string) string { return network + "." + tenant }
+
+// SplitNetworkID returns the names that a network's id is made of.
+func SplitNetworkID(id string) (network, tenant string) {
+	network, tenant, _ = strings.Cut(id, ".")
+	return network, tenant
+}
 
 // GroupID is the group's name before its tenant's, the reverse of the model key.
 func GroupID(group, tenant string) string { return group + ":" + tenant }

@@ -1,5 +1,10 @@
 package state
 
+import (
+	"strconv"
+	"strings"
+)
+
 // ServiceLB is a service as agents must realise it, under ServiceLBRoot + ID.
 type ServiceLB struct {
 	ID          string            `json:"id"` // <service>:<tenant>
@@ -12,6 +17,18 @@ type ServiceLB struct {
 	// IPv6Address is the same by IPv6; empty unless the network has an IPv6 subnet.
 	IPv6Address string              `json:"ipv6address,omitempty"`
 	Providers   map[string]Provider `json:"providers"` // by <address>:<tenant>
+}
+
+// ServicePort reads an element of Ports: the service's port, the providers', and the protocol as
+// it stands there. It is false for what is not of that form, with ports 1–65535.
+func ServicePort(text string) (port, provider uint16, proto string, ok bool) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 {
+		return 0, 0, "", false
+	}
+	own, err1 := strconv.ParseUint(parts[0], 10, 16)
+	their, err2 := strconv.ParseUint(parts[1], 10, 16)
+	return uint16(own), uint16(their), parts[2], err1 == nil && err2 == nil && own > 0 && their > 0
 }
 
 // Provider is a container that answers for a service.

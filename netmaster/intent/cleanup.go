@@ -92,6 +92,6 @@ func (m *model) tenantOf(ep *state.Endpoint) string {
 	if net, ok := m.networks.records.base[ep.NetID]; ok {
 		return net.v.Tenant
 	}
-	_, tenant, _ := strings.Cut(ep.NetID, ".")
+	_, tenant := state.SplitNetworkID(ep.NetID)
 	return tenant
 }

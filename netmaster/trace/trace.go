@@ -201,7 +201,7 @@ func (t *tracer) findAddress(what string, a netip.Addr) (traceapi.Place, []netip
 }
 
 func (t *tracer) place(ep *state.Endpoint) (traceapi.Place, []netip.Addr) {
-	if _, tenant, ok := strings.Cut(ep.NetID, "."); ok && t.tenant == "" {
+	if _, tenant := state.SplitNetworkID(ep.NetID); t.tenant == "" {
 		t.tenant = tenant
 	}
 	var addrs []netip.Addr

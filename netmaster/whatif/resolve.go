@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/contiv/netplugin/netmaster/trace"
@@ -92,7 +91,7 @@ func tenantOf(ep *state.Endpoint) string {
 	if ep == nil {
 		return ""
 	}
-	_, tenant, _ := strings.Cut(ep.NetID, ".")
+	_, tenant := state.SplitNetworkID(ep.NetID)
 	return tenant
 }
 
@@ -130,12 +129,9 @@ func orNobody(all []netip.AddrPort) []netip.AddrPort {
 // providerPort finds the provider's port in SERVICEPORT:PROVIDERPORT:PROTOCOL.
 func providerPort(ports []string, proto string, port uint16) (uint16, bool) {
 	for _, text := range ports {
-		parts := strings.Split(text, ":")
-		if len(parts) != 3 || !strings.EqualFold(parts[2], proto) || parts[0] != strconv.Itoa(int(port)) {
-			continue
+		if own, provider, name, ok := state.ServicePort(text); ok && own == port && strings.EqualFold(name, proto) {
+			return provider, true
 		}
-		n, err := strconv.ParseUint(parts[1], 10, 16)
-		return uint16(n), err == nil
 	}
 	return 0, false
 }

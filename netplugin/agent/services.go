@@ -3,8 +3,6 @@ package agent
 import (
 	"fmt"
 	"net/netip"
-	"strconv"
-	"strings"
 
 	"github.com/contiv/netplugin/drivers"
 	of "github.com/contiv/netplugin/libopenflow"
@@ -132,16 +130,10 @@ func (a *Agent) asService(rec state.ServiceLB) (drivers.Service, error) {
 
 // servicePort reads SERVICEPORT:PROVIDERPORT:PROTOCOL.
 func servicePort(text string) (port drivers.ServicePort, target uint16, err error) {
-	parts := strings.Split(text, ":")
-	bad := fmt.Errorf("port %q: expected SERVICEPORT:PROVIDERPORT:PROTOCOL", text)
-	if len(parts) != 3 {
-		return port, 0, bad
+	own, target, name, ok := state.ServicePort(text)
+	proto, known := map[string]uint8{"TCP": of.ProtoTCP, "UDP": of.ProtoUDP, "SCTP": of.ProtoSCTP}[name]
+	if !ok || !known {
+		return port, 0, fmt.Errorf("port %q: expected SERVICEPORT:PROVIDERPORT:PROTOCOL", text)
 	}
-	own, err1 := strconv.ParseUint(parts[0], 10, 16)
-	their, err2 := strconv.ParseUint(parts[1], 10, 16)
-	proto, ok := map[string]uint8{"TCP": of.ProtoTCP, "UDP": of.ProtoUDP, "SCTP": of.ProtoSCTP}[parts[2]]
-	if err1 != nil || err2 != nil || own == 0 || their == 0 || !ok {
-		return port, 0, bad
-	}
-	return drivers.ServicePort{Proto: proto, Port: uint16(own)}, uint16(their), nil
+	return drivers.ServicePort{Proto: proto, Port: own}, target, nil
 }

@@ -41,7 +41,7 @@ func readEndpoint(value []byte) (entry, error) {
 		return entry{}, err
 	}
 	e := entry{network: rec.NetID}
-	_, e.tenant, _ = strings.Cut(rec.NetID, ".")
+	_, e.tenant = state.SplitNetworkID(rec.NetID)
 	e.v4, _ = netip.ParseAddr(rec.IPAddress) // none, or one that no flow leads to either
 	e.v6, _ = netip.ParseAddr(rec.IPv6Address)
 	grp, _, _ := strings.Cut(rec.EndpointGroupKey, ":")
