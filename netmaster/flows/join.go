@@ -15,15 +15,16 @@ const (
 	remembered = 1 << 15         // connections that a second end or a change may still come for
 )
 
-// tuple is what both ends of a connection agree on, whatever a service has made of the
+// Tuple is what both ends of a connection agree on, whatever a service has made of the
 // destination.
-type tuple struct {
+type Tuple struct {
 	tenant, proto string
 	src           netip.Addr
 	port          uint16
 }
 
-func tupleOf(r *flowapi.Record) tuple { return tuple{r.Tenant, r.Proto, r.Src.Address, r.Src.Port} }
+// TupleOf is that of a record.
+func TupleOf(r *flowapi.Record) Tuple { return Tuple{r.Tenant, r.Proto, r.Src.Address, r.Src.Port} }
 
 // ends of a connection.
 const (
@@ -36,7 +37,7 @@ type connection struct {
 	id    string
 	halfs [2]*flowapi.Record // by sender and receiver; of one host that sees both, only the first
 	keys  []string           // of the halves
-	tuple tuple
+	tuple Tuple
 	since time.Time // when it was first heard of
 	held  bool      // not told yet
 }
@@ -46,7 +47,7 @@ type joiner struct {
 	tell func(flowapi.Record) error
 
 	asked   map[string]bool // hosts whose agents can tell of a second end
-	byTuple map[tuple][]*connection
+	byTuple map[Tuple][]*connection
 	byKey   map[string]*connection // by host and ID on that host
 	all     []*connection          // in the order in which they were heard of
 	waiting []*connection          // those that are held, in the same order
@@ -54,7 +55,7 @@ type joiner struct {
 }
 
 func newJoiner(tell func(flowapi.Record) error) *joiner {
-	return &joiner{tell: tell, asked: map[string]bool{}, byTuple: map[tuple][]*connection{}, byKey: map[string]*connection{}}
+	return &joiner{tell: tell, asked: map[string]bool{}, byTuple: map[Tuple][]*connection{}, byKey: map[string]*connection{}}
 }
 
 // add takes what a host says of a connection.
@@ -73,7 +74,7 @@ func (j *joiner) add(host string, r flowapi.Record, now time.Time) error {
 		}
 		return j.pass(c)
 	}
-	c := &connection{id: key, keys: []string{key}, tuple: tupleOf(&r), since: now}
+	c := &connection{id: key, keys: []string{key}, tuple: TupleOf(&r), since: now}
 	c.halfs[end] = &r
 	j.remember(c)
 	if c.held = j.ordered || j.expects(host, &r, end); c.held {
@@ -94,7 +95,7 @@ func (j *joiner) pass(c *connection) error {
 
 // other finds the connection that a host tells the second end of.
 func (j *joiner) other(r *flowapi.Record, end int, now time.Time) *connection {
-	for _, c := range j.byTuple[tupleOf(r)] {
+	for _, c := range j.byTuple[TupleOf(r)] {
 		known := c.halfs[1-end]
 		if c.halfs[end] != nil || known == nil || slices.Equal(known.Hosts, r.Hosts) || !SameDestination(known, r) {
 			continue

@@ -52,7 +52,7 @@ func Check(req *flowapi.PreviewRequest, now time.Time) error {
 // differently after than before a change.
 func Preview(ctx context.Context, recorded Recorded, before, after *Rules, req flowapi.PreviewRequest, tenants []string, sees flows.Sees) (*flowapi.Preview, error) {
 	out := &flowapi.Preview{Denied: []flowapi.PreviewedFlow{}, Allowed: []flowapi.PreviewedFlow{}}
-	count := &tally{out: out, limit: req.Limit, before: before, after: after, halves: map[opener][]half{}}
+	count := &tally{out: out, limit: req.Limit, before: before, after: after, halves: map[flows.Tuple][]half{}}
 	f := flowapi.Filter{Since: req.Since, Tenants: tenants}
 	err := recorded.Stream(ctx, f, sees, func(e flowapi.Event, _ bool) error {
 		switch {

@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"net/netip"
 	"slices"
 
 	"github.com/contiv/netplugin/netmaster/flows"
@@ -15,14 +14,8 @@ type tally struct {
 	out           *flowapi.Preview
 	limit         int
 	before, after *Rules
-	halves        map[opener][]half
+	halves        map[flows.Tuple][]half
 	many          int // halves
-}
-
-// opener is what both ends of a connection agree on.
-type opener struct {
-	tenant, proto string
-	src           netip.AddrPort
 }
 
 // half is a record that has been counted, whose other end may follow.
@@ -42,7 +35,7 @@ const (
 
 // add counts a recorded connection.
 func (t *tally) add(rec *flowapi.Record) {
-	key := opener{rec.Tenant, rec.Proto, netip.AddrPortFrom(rec.Src.Address, rec.Src.Port)}
+	key := flows.TupleOf(rec)
 	whole := !isHalf(rec)
 	if i := slices.IndexFunc(t.halves[key], func(h half) bool { return sameConnection(h.record, rec) }); i >= 0 {
 		first := t.halves[key][i]

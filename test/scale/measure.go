@@ -12,6 +12,7 @@ import (
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/contivmodel/client"
 	"github.com/contiv/netplugin/utils/cliconf"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // figures are what was measured at one size, by the key of a row.
@@ -249,7 +250,9 @@ func (m *measurement) storeReturns(ctx context.Context) error {
 		victim, again = m.store, func() error { return m.startStore(ctx) }
 	}
 	victim.kill()
-	time.Sleep(m.o.away)
+	if !retry.Pause(ctx, m.o.away) {
+		return ctx.Err()
+	}
 	began := time.Now()
 	if err := again(); err != nil {
 		return err
