@@ -15,11 +15,34 @@ import (
 // monitored are the columns the driver reads.
 func monitored() map[string][]string {
 	return map[string][]string{
-		"Open_vSwitch": {"bridges", "ovs_version"},
+		"Open_vSwitch": {"bridges", "ovs_version", "next_cfg", "cur_cfg"},
 		"Bridge":       {"name", "ports", "datapath_type", "datapath_id", "external_ids", "other_config", "fail_mode", "protocols", "mcast_snooping_enable"},
 		"Port":         {"name", "interfaces", "tag", "trunks", "vlan_mode", "external_ids"},
 		"Interface":    {"name", "type", "ofport", "options", "external_ids", "error", "link_state", "lacp_current"},
 	}
+}
+
+// removeBridge removes a bridge from the database, and asks the switch to say when it has
+// done so (settled).
+func removeBridge(ctx context.Context, db *ovsdb.Client, name string, id ovsdb.UUID) error {
+	_, err := db.Transact(ctx, ovsdb.Mutate("Open_vSwitch", nil,
+		ovsdb.DeleteFrom("bridges", ovsdb.Set{id}), ovsdb.Mutation{Column: "next_cfg", Mutator: "+=", Value: 1}))
+	if err != nil {
+		return fmt.Errorf("remove bridge %s: %w", name, err)
+	}
+	return nil
+}
+
+// settled reports that the switch acts as the database says (ovs-vswitchd.conf.db(5),
+// cur_cfg), as far as a transaction has asked for that.
+func settled(v ovsdb.View) bool {
+	done := true
+	v.Each("Open_vSwitch", func(_ ovsdb.UUID, row ovsdb.Row) {
+		next, _ := row.Int("next_cfg")
+		current, _ := row.Int("cur_cfg")
+		done = current >= next
+	})
+	return done
 }
 
 // datapathType resolves "auto" to what this host supports.

@@ -147,11 +147,14 @@ func (c *cleanup) removeBridges(ctx context.Context) error {
 		if c.dryRun {
 			continue
 		}
-		if _, err := c.db.Transact(ctx, ovsdb.Mutate("Open_vSwitch", nil, ovsdb.DeleteFrom("bridges", ovsdb.Set{id}))); err != nil {
-			return fmt.Errorf("remove bridge %s: %w", name, err)
+		if err := removeBridge(ctx, c.db, name, id); err != nil {
+			return err
 		}
 	}
-	return nil
+	if c.dryRun || len(c.uplinked) == 0 {
+		return nil
+	}
+	return c.uplinked.giveBackLast(ctx, c.db)
 }
 
 // namespace removes the DNS namespace.

@@ -34,14 +34,19 @@ func TestInNamespace(t *testing.T) {
 	if os.Getenv(insideEnv) != "" {
 		return
 	}
+	var out []byte
+	t.Cleanup(func() { // at the very end, after what the switch has logged
+		if t.Failed() {
+			t.Log("failed inside:\n" + failures(string(out)))
+		}
+	})
 	sw := ovstest.Start(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInside", "-test.v", "-test.timeout=20m")
 	cmd.Env = append(os.Environ(), insideEnv+"="+sw.RunDir())
-	var out []byte
 	var err error
 	sw.InNamespace(func() { out, err = cmd.CombinedOutput() })
 	if err != nil || !strings.Contains(string(out), "PASS: TestInsideContract") {
-		t.Fatalf("%s\n%v\n%s", out, err, failures(string(out)))
+		t.Fatalf("%s\n%v", out, err)
 	}
 }
 

@@ -48,8 +48,11 @@ var uplinkEndpoints = map[string]string{VLANBridge: uplinkEndpoint, UplinkBridge
 
 // takeover is the former configuration of uplinks that are taken over.
 type takeover struct {
-	mu  sync.Mutex
-	had linkConfigs
+	// moving is held from reading the record to having acted on it: else what keeps the
+	// configuration on the bridge would undo its return to the interfaces.
+	moving sync.Mutex
+	mu     sync.Mutex
+	had    linkConfigs
 }
 
 func (t *takeover) hold(had linkConfigs) {
@@ -205,6 +208,8 @@ func (d *Driver) ensurePatch(ctx context.Context) error {
 // holdTakeover makes sure that the bridge's local port has the recorded configuration. The
 // port may be a new one: the userspace datapath recreates it whenever the switch starts.
 func (d *Driver) holdTakeover() error {
+	d.takeover.moving.Lock()
+	defer d.takeover.moving.Unlock()
 	noted, ok, err := d.taken()
 	if err != nil || !ok {
 		return err
@@ -257,18 +262,23 @@ func (d *Driver) keepTakeover(ctx context.Context) error {
 
 // endTakeover gives the uplinks back and removes the bridge.
 func (d *Driver) endTakeover(ctx context.Context, noted linkConfigs) error {
+	d.takeover.moving.Lock()
+	defer d.takeover.moving.Unlock()
 	if err := noted.giveBack(); err != nil {
 		return err
 	}
 	id, _, _ := d.find("Bridge", "name", UplinkBridge)
-	if _, err := d.db.Transact(ctx, ovsdb.Mutate("Open_vSwitch", nil, ovsdb.DeleteFrom("bridges", ovsdb.Set{id}))); err != nil {
-		return fmt.Errorf("remove bridge %s: %w", UplinkBridge, err)
+	if err := removeBridge(ctx, d.db, UplinkBridge, id); err != nil {
+		return err
 	}
 	if err := d.db.Wait(ctx, func(v ovsdb.View) bool { // or keepTakeover would find it, and take over again
 		_, _, exists := v.Find("Bridge", "name", UplinkBridge)
 		return !exists
 	}); err != nil {
 		return fmt.Errorf("wait for the removal of bridge %s: %w", UplinkBridge, err)
+	}
+	if err := noted.giveBackLast(ctx, d.db); err != nil {
+		return err
 	}
 	d.takeover.hold(nil)
 	d.cfg.Log.WithField("interfaces", slices.Sorted(maps.Keys(noted))).Info("the uplinks have the host's addresses again")
@@ -300,6 +310,21 @@ func (b linkConfigs) giveBack() error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// switchPatience is how long a switch that runs takes at most to remove a bridge.
+const switchPatience = 10 * time.Second
+
+// giveBackLast repeats giveBack when the switch has closed the interfaces: it writes all
+// flags of an interface then, with the values that the others had when it last looked. A
+// switch that does not run has nothing to close.
+func (b linkConfigs) giveBackLast(ctx context.Context, db *ovsdb.Client) error {
+	closing, cancel := context.WithTimeout(ctx, switchPatience)
+	defer cancel()
+	if err := db.Wait(closing, settled); err != nil && ctx.Err() != nil {
+		return fmt.Errorf("wait for the switch to close %s: %w", slices.Sorted(maps.Keys(b)), err)
+	}
+	return b.giveBack()
 }
 
 // describe lists the recorded configuration as text.
