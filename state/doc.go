@@ -51,7 +51,8 @@ const (
 // NetworkID, GroupID and EndpointID build the ids under which records stand.
 func NetworkID(network, tenant string) string { return network + "." + tenant }
 
-// SplitNetworkID returns the names that a network's id is made of.
+// SplitNetworkID returns the names that a network's id is made of, if none of them has a dot:
+// otherwise only the network's record tells them.
 func SplitNetworkID(id string) (network, tenant string) {
 	network, tenant, _ = strings.Cut(id, ".")
 	return network, tenant

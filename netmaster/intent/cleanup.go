@@ -86,12 +86,17 @@ func (e *Engine) endpointsToCleanUp(tenant, category, what string) ([]*state.End
 	return eps, nil
 }
 
-// tenantOf returns the tenant of an endpoint. If its network is gone, the text after the
-// network's name in the id is the best guess.
-func (m *model) tenantOf(ep *state.Endpoint) string {
+// networkOf returns the names of an endpoint's network and tenant. Both may have dots: only
+// the network's record tells them. If that is gone, cutting the id is the best guess.
+func (m *model) networkOf(ep *state.Endpoint) (network, tenant string) {
 	if net, ok := m.networks.records.base[ep.NetID]; ok {
-		return net.v.Tenant
+		return net.v.NetworkName, net.v.Tenant
 	}
-	_, tenant := state.SplitNetworkID(ep.NetID)
+	return state.SplitNetworkID(ep.NetID)
+}
+
+// tenantOf returns the tenant of an endpoint.
+func (m *model) tenantOf(ep *state.Endpoint) string {
+	_, tenant := m.networkOf(ep)
 	return tenant
 }

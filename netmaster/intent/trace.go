@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/contiv/netplugin/state"
 )
@@ -19,7 +18,7 @@ func (e *Engine) EndpointsAt(a netip.Addr, tenant string) []*state.Endpoint {
 	text := a.String()
 	var found []*state.Endpoint
 	for _, r := range m.endpoints.base {
-		if (r.v.IPAddress == text || r.v.IPv6Address == text) && (tenant == "" || strings.HasSuffix(r.v.NetID, "."+tenant)) {
+		if (r.v.IPAddress == text || r.v.IPv6Address == text) && (tenant == "" || m.tenantOf(r.v) == tenant) {
 			found = append(found, r.v)
 		}
 	}
@@ -29,6 +28,14 @@ func (e *Engine) EndpointsAt(a netip.Addr, tenant string) []*state.Endpoint {
 
 // EndpointNamed finds an endpoint like InspectEndpoint; nil: there is none.
 func (e *Engine) EndpointNamed(search string) *state.Endpoint { return e.findEndpoint(search, nil) }
+
+// NetworkOf returns the names of an endpoint's network and tenant.
+func (e *Engine) NetworkOf(ep *state.Endpoint) (network, tenant string) {
+	m := e.model
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.networkOf(ep)
+}
 
 // ServiceAt returns the addresses of a service; none: there is no such service.
 func (e *Engine) ServiceAt(name, tenant string) []netip.Addr {

@@ -22,6 +22,8 @@ type Cluster interface {
 	EndpointsAt(a netip.Addr, tenant string) []*state.Endpoint
 	// EndpointNamed finds an endpoint by (part of) what identifies it; nil: there is none.
 	EndpointNamed(search string) *state.Endpoint
+	// NetworkOf returns the names of an endpoint's network and tenant.
+	NetworkOf(ep *state.Endpoint) (network, tenant string)
 	// ServiceAt returns the addresses of a service; none: there is no such service.
 	ServiceAt(name, tenant string) []netip.Addr
 	// HostRecords returns the hosts by label.
@@ -201,8 +203,8 @@ func (t *tracer) findAddress(what string, a netip.Addr) (traceapi.Place, []netip
 }
 
 func (t *tracer) place(ep *state.Endpoint) (traceapi.Place, []netip.Addr) {
-	if _, tenant := state.SplitNetworkID(ep.NetID); t.tenant == "" {
-		t.tenant = tenant
+	if t.tenant == "" {
+		_, t.tenant = t.cluster.NetworkOf(ep)
 	}
 	var addrs []netip.Addr
 	for _, text := range []string{ep.IPAddress, ep.IPv6Address} {

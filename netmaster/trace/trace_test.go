@@ -49,6 +49,10 @@ func (w *world) EndpointNamed(search string) *state.Endpoint {
 	return nil
 }
 
+func (w *world) NetworkOf(ep *state.Endpoint) (network, tenant string) {
+	return state.SplitNetworkID(ep.NetID)
+}
+
 func (w *world) ServiceAt(name, tenant string) []netip.Addr {
 	if name == "web" && tenant == "blue" {
 		return []netip.Addr{netip.MustParseAddr("10.1.1.200")}

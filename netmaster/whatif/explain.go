@@ -103,7 +103,7 @@ func (e *explainer) end(a netip.Addr) (flowapi.End, uint32) {
 		return flowapi.End{Address: a}, 0
 	}
 	ep := found[0]
-	network, _ := state.SplitNetworkID(ep.NetID)
+	network, _ := e.cluster.NetworkOf(ep)
 	return flowapi.End{
 		Address: a, Endpoint: ep.ID, Name: cmp.Or(ep.EPCommonName, ep.ContainerID), Group: ep.ServiceName, Network: network, Host: ep.HomingHost,
 	}, uint32(ep.EndpointGroupID)

@@ -52,6 +52,10 @@ func (w *world) EndpointNamed(search string) *state.Endpoint {
 	return nil
 }
 
+func (w *world) NetworkOf(ep *state.Endpoint) (network, tenant string) {
+	return state.SplitNetworkID(ep.NetID)
+}
+
 func (w *world) ServiceAt(name, tenant string) []netip.Addr {
 	if name == w.service.ServiceName && tenant == w.service.Tenant {
 		return []netip.Addr{netip.MustParseAddr(w.service.IPAddress)}

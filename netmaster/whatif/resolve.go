@@ -34,10 +34,10 @@ func resolve(ctx context.Context, c Cluster, agents Agents, q flowapi.Question) 
 		return a, err
 	}
 	p := what.Packet
-	a.packet, a.tenant = p, tenantOf(c.EndpointNamed(what.From.Endpoint))
-	if other := c.EndpointNamed(what.To.Endpoint); other != nil && tenantOf(other) != a.tenant {
+	a.packet, a.tenant = p, tenantNamed(c, what.From.Endpoint)
+	if other := tenantNamed(c, what.To.Endpoint); other != "" && other != a.tenant {
 		return a, errs.New(errs.Invalid, "%s is of tenant %s and %s of tenant %s: tenants are isolated, and no rule is about connections between them. "+
-			"Only a network outside could lead there; ask netctl trace for the address that is used there", what.From.Name, a.tenant, what.To.Name, tenantOf(other))
+			"Only a network outside could lead there; ask netctl trace for the address that is used there", what.From.Name, a.tenant, what.To.Name, other)
 	}
 	if s := c.ServiceOf(p.Dst, a.tenant); s != nil {
 		a.service, a.to = &flowapi.Service{Name: s.ServiceName, Address: p.Dst, Port: p.DstPort}, providers(c, s, p)
@@ -73,7 +73,7 @@ func kubernetesService(ctx context.Context, c Cluster, agents Agents, q *flowapi
 		return answer, err
 	}
 	p := from.Packet
-	answer, err = agents.Find(ctx, from.From.Host, flowapi.ServiceQuestion{Name: q.To, Tenant: tenantOf(c.EndpointNamed(from.From.Endpoint)), Proto: p.Proto, Port: p.DstPort})
+	answer, err = agents.Find(ctx, from.From.Host, flowapi.ServiceQuestion{Name: q.To, Tenant: tenantNamed(c, from.From.Endpoint), Proto: p.Proto, Port: p.DstPort})
 	if err != nil {
 		return answer, errs.New(errs.Unavailable, "ask host %s for Service %.80s: %w", from.From.Host, q.To, err)
 	}
@@ -86,12 +86,13 @@ func kubernetesService(ctx context.Context, c Cluster, agents Agents, q *flowapi
 	return answer, nil // resolving says what is not found
 }
 
-// tenantOf is the tenant of an endpoint; empty for none.
-func tenantOf(ep *state.Endpoint) string {
+// tenantNamed is the tenant of an endpoint; empty if there is no such endpoint.
+func tenantNamed(c Cluster, endpoint string) string {
+	ep := c.EndpointNamed(endpoint)
 	if ep == nil {
 		return ""
 	}
-	_, tenant := state.SplitNetworkID(ep.NetID)
+	_, tenant := c.NetworkOf(ep)
 	return tenant
 }
 
