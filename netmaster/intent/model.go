@@ -90,14 +90,21 @@ func newModel(cfg Config) *model {
 	return m
 }
 
-// committed is a view of the committed tables for fabric profiles. The caller holds mu.
+// committed is a view of the tables without what the writer is planning. The caller holds mu,
+// for reading at least.
 func (m *model) committed() *tx {
-	v := m.tables
-	v.globals.objects, v.gateways = m.globals.committed(), m.gateways.committed()
+	v := m.tables // with the indexes, which have committed rows only
+	v.globals.objects, v.globals.settings = m.globals.committed(), m.globals.settings.committed()
+	v.gateways, v.tenants = m.gateways.committed(), m.tenants.committed()
+	v.profiles.objects, v.policies.objects = m.profiles.committed(), m.policies.committed()
 	v.apps.objects, v.contracts.objects = m.apps.committed(), m.contracts.committed()
 	v.groups.objects, v.groups.records = m.groups.committed(), m.groups.records.committed()
 	v.networks.objects, v.networks.records = m.networks.committed(), m.networks.records.committed()
-	v.rules.objects = m.rules.committed()
+	v.rules.objects, v.rules.records = m.rules.committed(), m.rules.records.committed()
+	v.services.objects, v.services.records, v.services.providers = m.services.committed(), m.services.records.committed(), m.services.providers.committed()
+	v.bgps.objects, v.bgps.records = m.bgps.committed(), m.bgps.records.committed()
+	v.endpoints.table, v.addrs.table = m.endpoints.committed(), m.addrs.committed()
+	v.late.table, v.tags.table = m.late.committed(), m.tags.committed()
 	return &tx{model: &model{tables: v}}
 }
 
