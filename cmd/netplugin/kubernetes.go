@@ -25,7 +25,6 @@ import (
 	"github.com/contiv/netplugin/mgmtfn/k8spolicy"
 	"github.com/contiv/netplugin/netplugin/agent"
 	"github.com/contiv/netplugin/objdb"
-	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/cliconf"
 	"github.com/contiv/netplugin/utils/errs"
 )
@@ -131,7 +130,7 @@ func (o *options) sources(apiServer string) (out []drivers.Source) {
 // kubernetes is what the agent has to do with an API server; nil when there is none. Its
 // methods may be called on nil.
 type kubernetes struct {
-	network  func(context.Context, attachment.Pod) (state.NetworkRef, error)
+	networks *k8splugin.PodNetworks
 	pods     func(context.Context) (map[string]bool, error)
 	services *services.Watcher     // nil: somebody else leads to Services
 	policies *k8spolicy.Controller // nil: there are none
@@ -169,7 +168,7 @@ func (o *options) kubernetes(driver k8spolicy.Driver, log *logrus.Logger) (*kube
 	if k.nodes, err = kubeapi.NewNodes(cfg, k.node, log.WithField("part", "node")); err != nil {
 		return nil, err
 	}
-	if k.network, err = k8splugin.PodNetworks(cfg, k8splugin.Tenancy(o.kube.tenancy)); err != nil {
+	if k.networks, err = k8splugin.NewPodNetworks(cfg, k.node, k8splugin.Tenancy(o.kube.tenancy), log.WithField("part", "cni")); err != nil {
 		return nil, err
 	}
 	if k.pods, err = k8splugin.NewPods(cfg, k.node); err != nil {
@@ -213,11 +212,12 @@ func (o *options) serviceSubnets() ([]netip.Prefix, error) {
 	return kubeapi.ServiceSubnets(o.kube.config)
 }
 
-func (k *kubernetes) networkOf() func(context.Context, attachment.Pod) (state.NetworkRef, error) {
+// podNetworks finds the networks of pods; nil without an API server.
+func (k *kubernetes) podNetworks() attachment.PodNetworks {
 	if k == nil {
 		return nil
 	}
-	return k.network
+	return k.networks
 }
 
 // living lists the pods of this host; nil without an API server.
@@ -259,6 +259,7 @@ func (k *kubernetes) Run(ctx context.Context) error {
 	if k.proxy == nil {
 		k.leaveNode(ctx)
 	}
+	g.Go(func() error { k.networks.Run(ctx); return nil })
 	if k.policies != nil {
 		g.Go(func() error { return k.policies.Run(ctx) })
 	}

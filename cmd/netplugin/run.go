@@ -167,7 +167,7 @@ func (d *daemon) runRuntimes(ctx context.Context, g *errgroup.Group, checks map[
 // runAttacher serves CNI runtimes.
 func (d *daemon) runAttacher(ctx context.Context, g *errgroup.Group) {
 	attacher := attachment.New(attachment.Config{
-		HostLabel: d.o.host, Master: d.master, Agent: d.agent, Ports: d.driver, NetworkOf: d.kube.networkOf(), Pods: d.kube.living(), EndpointPolicies: d.kube.endpointPolicies(),
+		HostLabel: d.o.host, Master: d.master, Agent: d.agent, Ports: d.driver, PodNetworks: d.kube.podNetworks(), Pods: d.kube.living(), EndpointPolicies: d.kube.endpointPolicies(),
 		Notes: cni.NotesDir(d.o.cniSocket), Patience: deletePatience, Log: d.log.WithField("part", "cni"),
 	})
 	g.Go(func() error { return ended(ctx, attacher.Run(ctx)) })

@@ -15,7 +15,6 @@ import (
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/mgmtfn/cni"
 	"github.com/contiv/netplugin/mgmtfn/endpoint"
-	"github.com/contiv/netplugin/mgmtfn/placement"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
 	"github.com/contiv/netplugin/utils/errs"
@@ -62,8 +61,8 @@ type Config struct {
 	Master    endpoint.Master
 	Agent     Agent
 	Ports     Ports
-	// NetworkOf returns the network of a pod; nil if there is no API server.
-	NetworkOf func(context.Context, Pod) (state.NetworkRef, error)
+	// PodNetworks finds the networks of pods; nil if there is no API server.
+	PodNetworks PodNetworks
 	// Pods lists the UIDs of all pods that should run on this host; nil if there is no
 	// API server.
 	Pods func(context.Context) (map[string]bool, error)
@@ -74,6 +73,14 @@ type Config struct {
 	// Patience is how long a deletion waits for a store or a switch that is unavailable.
 	Patience time.Duration
 	Log      logrus.FieldLogger
+}
+
+// PodNetworks finds the networks of pods.
+type PodNetworks interface {
+	// Network asks which network a pod belongs to.
+	Network(context.Context, Pod) (state.NetworkRef, error)
+	// Likely is what Network will probably return; false: nothing is known.
+	Likely(Pod) (state.NetworkRef, bool)
 }
 
 // EndpointPolicies enforces network policies for pods.
@@ -125,10 +132,19 @@ func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 		return cni.Attached{}, failed(StepEndpoint, err)
 	}
 
+	if likely, ok := a.likely(req); ok {
+		return a.addWhileAsking(ctx, req, likely)
+	}
 	ref, err := a.network(ctx, req)
 	if err != nil {
 		return cni.Attached{}, failed(StepNetwork, err)
 	}
+	return a.addTo(ctx, req, ref)
+}
+
+// addTo attaches a container to a network.
+func (a *Attacher) addTo(ctx context.Context, req Request, ref state.NetworkRef) (cni.Attached, error) {
+	name := endpoint.Name(req.ContainerID, req.IfName)
 	for id, old := range a.existing(req.ContainerID, req.IfName) {
 		if id == state.EndpointID(ref.NetworkID(), name) {
 			continue
@@ -148,20 +164,6 @@ func (a *Attacher) Add(ctx context.Context, req Request) (cni.Attached, error) {
 	}
 	a.cfg.Log.WithFields(logrus.Fields{"endpoint": created.Record.ID, "ip": res.IPv4, "port": created.Port.OVSName}).Info("container attached")
 	return res, nil
-}
-
-// network returns the container's tenant, network and group: from the request, or else the
-// pod's labels, or else the defaults.
-func (a *Attacher) network(ctx context.Context, req Request) (state.NetworkRef, error) {
-	ref := req.Network
-	if ref.Network == "" && a.cfg.NetworkOf != nil && req.Pod != (Pod{}) {
-		found, err := a.cfg.NetworkOf(ctx, req.Pod)
-		if err != nil {
-			return state.NetworkRef{}, err
-		}
-		ref = found
-	}
-	return placement.WithDefaults(ref), nil
 }
 
 // create creates the endpoint for a container's interface.

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sirupsen/logrus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/contiv/netplugin/mgmtfn/attachment"
@@ -49,10 +51,17 @@ func TestPodNetworks(t *testing.T) {
 	api := &apiServer{status: http.StatusOK}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	networkOf, err := PodNetworks(&rest.Config{Host: server.URL, BearerToken: "secret"}, Open)
-	if err != nil {
-		t.Fatal(err)
+	find := func(tenancy Tenancy) *PodNetworks {
+		t.Helper()
+		log := logrus.New()
+		log.SetLevel(logrus.PanicLevel)
+		n, err := NewPodNetworks(&rest.Config{Host: server.URL, BearerToken: "secret"}, "node1", tenancy, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
 	}
+	networkOf := find(Open).Network
 	labels := func(tenant, network, group string) map[string]string {
 		all := map[string]string{}
 		for key, value := range map[string]string{placement.LabelTenant: tenant, placement.LabelNetwork: network, placement.LabelGroup: group} {
@@ -113,10 +122,7 @@ func TestPodNetworks(t *testing.T) {
 			}
 		})
 	}
-	strict, err := PodNetworks(&rest.Config{Host: server.URL, BearerToken: "secret"}, Strict)
-	if err != nil {
-		t.Fatal(err)
-	}
+	strict := find(Strict).Network
 	api.pod, api.namespace = meta{Name: "web-0", UID: "u-1", Labels: labels("blue", "", "")}, meta{Name: "shop"}
 	if _, err := strict(t.Context(), req); !errs.Is(err, errs.Invalid) {
 		t.Errorf("strict: error %v", err)
@@ -134,6 +140,38 @@ func TestPodNetworks(t *testing.T) {
 	if _, err := networkOf(t.Context(), req); !errs.Is(err, errs.Conflict) {
 		t.Errorf("error %v", err)
 	}
+	req.UID = "u-1"
+	likely := find(Strict)
+	api.pod.Labels = nil
+	expectLikely := func(when string, ref state.NetworkRef, ok bool) {
+		t.Helper()
+		if got, known := likely.Likely(req); known != ok || got != ref {
+			t.Errorf("%s: %+v is likely (%t), expected %+v (%t)", when, got, known, ref, ok)
+		}
+	}
+	expectLikely("before anything is known", state.NetworkRef{}, false)
+	known := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: "u-1"}}
+	if err := likely.pods.GetStore().Add(known); err != nil {
+		t.Fatal(err)
+	}
+	expectLikely("before the namespace is known", state.NetworkRef{}, false)
+	api.namespace.Labels = labels("blue", "net1", "")
+	if _, err := likely.Network(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	expectLikely("after the first answer", ref("blue", "net1", ""), true)
+	known.Labels = labels("", "net2", "")
+	expectLikely("of a pod that chooses what is allowed", ref("blue", "net2", ""), true)
+	known.Labels = labels("red", "", "")
+	expectLikely("of a pod that chooses what is not allowed", state.NetworkRef{}, false)
+	known.Labels, known.UID = nil, "u-0"
+	expectLikely("of another pod of that name", state.NetworkRef{}, false)
+	known.UID = "u-1"
+	api.status = 503
+	if _, err := likely.Network(t.Context(), req); err == nil {
+		t.Error("an answer from an API server that is unavailable")
+	}
+	expectLikely("without the API server", state.NetworkRef{}, false)
 	for code, kind := range map[int]errs.Kind{404: errs.NotFound, 403: errs.Invalid, 503: errs.Unavailable} {
 		api.status = code
 		if _, err := networkOf(t.Context(), req); !errs.Is(err, kind) {
