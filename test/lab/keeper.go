@@ -47,7 +47,11 @@ func Tie(init, dir string) (untie func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(init, keepArg, dir)
+	program, err := filepath.Abs(init) // as seen from here, not from where it runs
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, keepArg, dir)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what a terminal sends is not for it
 	hold, err := cmd.StdinPipe()

@@ -82,11 +82,19 @@ func TestLabGoesWithItsMaker(t *testing.T) {
 }
 
 // TestUntiedLabStays: a keeper that is told so lets a lab be, and so does one whose lab
-// has been taken down.
+// has been taken down. Its program may be named relative to where the caller is.
 func TestUntiedLabStays(t *testing.T) {
 	c := bare(t, 1)
 	c.Dir = filepath.Join(t.TempDir(), "lab")
-	untie, err := lab.Tie(c.Init, c.Dir)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := filepath.Rel(here, c.Init)
+	if err != nil {
+		t.Fatal(err)
+	}
+	untie, err := lab.Tie(program, c.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
