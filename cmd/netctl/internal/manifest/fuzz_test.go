@@ -13,7 +13,7 @@ func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"kind: network\ntenantName: t\nnetworkName: n\nencap: vlan\nsubnet: 10.1.1.0/24\npktTag: 7\n---\nkind: tenant\ntenantName: yes\n",
 		"- {kind: rule, tenantName: t, policyName: p, ruleId: 1, direction: in, action: deny}\n- {kind: Bgp, hostname: h, routerip: 10.1.1.1/24, as: 0x10}\n",
-		`[{"kind": "serviceLB", "tenantName": "t", "serviceName": "s", "networkName": "n", "ports": ["80:80:tcp"], "selectors": ["a=b\nc"]}]`,
+		`[{"kind": "serviceLB", "tenantName": "t", "serviceName": "s", "networkName": "n", "ports": ["80:80:tcp"], "selectors": ["a=b\nc", " =\n"]}]`,
 		"&a {kind: extContractsGroup, tenantName: t, contractsGroupName: c, contractsType: provided, contracts: [\"\\0\", ~]}\n--- *a\n",
 		"kind: aciGw\nphysicalDomain: d\n", "kind: global\nvlans: 1-2\nvxlans: 1-2\npvtSubnet: 10.0.0.0/16\n", "---\n...\n---\n", "# nothing", "a: &b [*b]", "",
 	} {

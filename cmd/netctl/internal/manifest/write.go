@@ -60,11 +60,35 @@ func YAML(items []Item) ([]byte, error) {
 
 // member adds a member to a mapping.
 func member(doc *yaml.Node, name string, value any) error {
-	var key, v yaml.Node
+	var key yaml.Node
 	key.SetString(name)
-	err := v.Encode(value)
-	doc.Content = append(doc.Content, &key, &v)
+	v, err := encode(value)
+	doc.Content = append(doc.Content, &key, v)
 	return err
+}
+
+// encode makes a node of a value. A string of several lines is quoted: as a block, the
+// library cannot read what it writes if the first line begins with a space.
+func encode(value any) (*yaml.Node, error) {
+	node := new(yaml.Node)
+	switch value := value.(type) {
+	case []string:
+		node.Kind = yaml.SequenceNode
+		for _, s := range value {
+			element, err := encode(s)
+			if err != nil {
+				return nil, err
+			}
+			node.Content = append(node.Content, element)
+		}
+		return node, nil
+	case string:
+		if node.SetString(value); node.Style == yaml.LiteralStyle {
+			node.Style = yaml.DoubleQuotedStyle
+			return node, nil
+		}
+	}
+	return node, node.Encode(value)
 }
 
 // JSON writes items as an array.
