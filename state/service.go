@@ -52,3 +52,12 @@ type ProviderList struct {
 
 // ServiceID is the service's name before its tenant's.
 func ServiceID(service, tenant string) string { return service + ":" + tenant }
+
+// SplitServiceID returns the names that a service's id is made of; no tenant if it is none.
+func SplitServiceID(id string) (service, tenant string) {
+	at := strings.LastIndexByte(id, ':')
+	if at < 0 {
+		return id, ""
+	}
+	return id[:at], id[at+1:]
+}

@@ -84,9 +84,10 @@ func (d *daemon) wire() error {
 	d.agent = agent.New(agent.Config{
 		HostLabel: o.host, VTEP: o.vtepIP, CtrlIP: o.ctrlIP, FwdMode: o.network.FwdMode, MTU: ovsd.TunnelMTU(o.vtepIP),
 		Store: d.store, Master: d.master, Driver: declared, Log: d.log.WithField("part", "agent"),
-		OnBatch:   d.onBatch,
-		BGPSecret: d.master.BGPSecret,
-		Addresses: localAddresses,
+		AllTenants: d.kube != nil, // drivers.ClusterReach
+		OnBatch:    d.onBatch,
+		BGPSecret:  d.master.BGPSecret,
+		Addresses:  localAddresses,
 	})
 	return nil
 }

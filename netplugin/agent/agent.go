@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/netplugin/records"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/state/masterapi"
@@ -39,8 +40,11 @@ type Config struct {
 	BGPSecret func(ctx context.Context, host string) (string, error)
 	// Addresses, if set, lists the addresses of this host.
 	Addresses func() []netip.Addr
-	// OnBatch, if set, receives every batch of the state prefix before the driver
-	// does. It must not call the agent.
+	// AllTenants: this host needs the records of all tenants, not only of those it has
+	// something of.
+	AllTenants bool
+	// OnBatch, if set, receives every batch of the state prefix, as far as it concerns this host, before
+	// the driver does. It must not call the agent.
 	OnBatch func(objdb.Batch)
 	Log     logrus.FieldLogger
 }
@@ -81,6 +85,7 @@ type Agent struct {
 	loaded    bool  // the first snapshot has been declared
 	emptied   bool  // the last snapshot was held back
 	guard     guard
+	kept      *records.Records
 	changed   signal.Signal
 
 	metrics  *metrics
@@ -98,7 +103,7 @@ func New(cfg Config) *Agent {
 		cfg: cfg, networks: map[string]drivers.Network{}, records: map[string]state.Network{}, endpoints: map[string]state.Endpoint{},
 		byNetwork: map[string]map[string]struct{}{}, byHost: map[string]map[string]struct{}{}, byGroup: map[string]map[string]struct{}{},
 		hosts: map[string]netip.Addr{}, links: map[string]netip.Prefix{}, groups: map[string]state.EndpointGroup{}, rules: map[string]struct{}{}, services: newServices(), speaker: newSpeaker(),
-		hostKick: make(chan struct{}, 1), metrics: newMetrics(),
+		hostKick: make(chan struct{}, 1), metrics: newMetrics(), kept: records.New(cfg.HostLabel, cfg.AllTenants),
 	}
 	a.oper = newOperWriter(cfg, a.operRecords)
 	return a
@@ -134,7 +139,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// admit returns the part of a batch to apply, if any, and logs what is withheld.
+// admit keeps a batch and returns the part of it to apply, if any, and logs what is withheld.
 func (a *Agent) admit(b objdb.Batch) (objdb.Batch, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -148,7 +153,14 @@ func (a *Agent) admit(b objdb.Batch) (objdb.Batch, bool) {
 		}
 		a.broadcast()
 	}
-	return b, ok
+	if !ok {
+		return b, false
+	}
+	b, err := a.kept.Take(b)
+	if err != nil {
+		a.cfg.Log.WithError(err).Error("records of tenants that have come to this host, or left it, are missing; restart the agent")
+	}
+	return b, true
 }
 
 // followGlobal waits for the global settings, which the first leader writes, and
@@ -302,6 +314,9 @@ type Status struct {
 	Revision                    int64
 	Networks, Endpoints, Locals int
 	Hosts, Rules, Services      int
+	// Packed is how many bytes the records of all tenants take, of which the numbers above
+	// are those of tenants on this host.
+	Packed int
 }
 
 // Status returns the agent in numbers.
@@ -311,6 +326,7 @@ func (a *Agent) Status() Status {
 	return Status{
 		Revision: a.revision, Networks: len(a.networks), Endpoints: len(a.endpoints),
 		Locals: len(a.byHost[a.cfg.HostLabel]), Hosts: len(a.hosts), Rules: len(a.rules), Services: len(a.services.records),
+		Packed: a.kept.Size(),
 	}
 }
 

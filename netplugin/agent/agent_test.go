@@ -54,6 +54,7 @@ func startWith(t *testing.T, store objdb.Store, change func(*Config)) (*Agent, *
 	cfg := Config{
 		HostLabel: "host1", VTEP: netip.MustParseAddr("192.168.60.10"), CtrlIP: netip.MustParseAddr("192.168.2.10"),
 		FwdMode: "routing", Store: store, Master: hostapitest.Master{Store: store}, Driver: d, Log: log,
+		AllTenants: true, // whether this host has something of them or not; see TestOwnTenants
 	}
 	change(&cfg)
 	a := New(cfg)

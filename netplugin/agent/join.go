@@ -21,35 +21,35 @@ func (a *Agent) apply(batch objdb.Batch) {
 	if batch.Snapshot {
 		a.forgetMissing(batch)
 	}
-	// Networks and hosts first: an endpoint of the same batch then finds them.
-	for _, ev := range batch.Events {
-		switch {
-		case strings.HasPrefix(ev.KV.Key, state.NetworkRoot):
-			applyEvent(a, ev, state.NetworkRoot, a.setNetwork, a.removeNetwork)
-		case strings.HasPrefix(ev.KV.Key, state.HostRoot):
-			applyEvent(a, ev, state.HostRoot, a.setHost, a.removeHost)
-		case strings.HasPrefix(ev.KV.Key, state.GroupRoot):
-			applyEvent(a, ev, state.GroupRoot, a.setGroup, a.removeGroup)
-		case strings.HasPrefix(ev.KV.Key, state.PolicyRuleRoot):
-			applyEvent(a, ev, state.PolicyRuleRoot, a.setRule, a.removeRule)
-		case strings.HasPrefix(ev.KV.Key, state.ServiceLBRoot):
-			applyEvent(a, ev, state.ServiceLBRoot, a.setService, a.removeService)
-		case strings.HasPrefix(ev.KV.Key, state.ProviderRoot):
-			applyEvent(a, ev, state.ProviderRoot, a.setProviders, a.removeProviders)
-		case strings.HasPrefix(ev.KV.Key, state.BgpRoot):
-			applyEvent(a, ev, state.BgpRoot, a.setBgp, a.removeBgp)
-		}
-	}
-	// Deletions before additions: an address may have moved from one endpoint to another.
+	// Deletions of endpoints first: an address may have moved from one to another, and the rules of a
+	// tenant that leaves this host go after its last endpoint.
 	for _, ev := range batch.Events {
 		if ev.Deleted && strings.HasPrefix(ev.KV.Key, state.EndpointRoot) {
 			a.removeEndpoint(strings.TrimPrefix(ev.KV.Key, state.EndpointRoot))
 		}
 	}
 	for _, ev := range batch.Events {
+		a.applyShared(ev)
+	}
+	// Endpoints of this host last: with the first one of a tenant its flows are made, and an endpoint
+	// that is known counts as realised once these are.
+	var own []state.Endpoint
+	for _, ev := range batch.Events {
 		if !ev.Deleted && strings.HasPrefix(ev.KV.Key, state.EndpointRoot) {
-			applyEvent(a, ev, state.EndpointRoot, a.setEndpoint, a.removeEndpoint)
+			applyEvent(a, ev, state.EndpointRoot, func(rec state.Endpoint) {
+				if rec.HomingHost == a.cfg.HostLabel {
+					own = append(own, rec)
+					return
+				}
+				a.setEndpoint(rec)
+			}, a.removeEndpoint)
 		}
+	}
+	if len(own) > 0 {
+		a.declareServices()
+	}
+	for _, rec := range own {
+		a.setEndpoint(rec)
 	}
 	a.declareServices()
 	a.revision = batch.Revision
@@ -61,6 +61,26 @@ func (a *Agent) apply(batch objdb.Batch) {
 		a.synced()
 	}
 	a.broadcast()
+}
+
+// applyShared declares an event of any kind but endpoints, which need the others to be known.
+func (a *Agent) applyShared(ev objdb.Event) {
+	switch {
+	case strings.HasPrefix(ev.KV.Key, state.NetworkRoot):
+		applyEvent(a, ev, state.NetworkRoot, a.setNetwork, a.removeNetwork)
+	case strings.HasPrefix(ev.KV.Key, state.HostRoot):
+		applyEvent(a, ev, state.HostRoot, a.setHost, a.removeHost)
+	case strings.HasPrefix(ev.KV.Key, state.GroupRoot):
+		applyEvent(a, ev, state.GroupRoot, a.setGroup, a.removeGroup)
+	case strings.HasPrefix(ev.KV.Key, state.PolicyRuleRoot):
+		applyEvent(a, ev, state.PolicyRuleRoot, a.setRule, a.removeRule)
+	case strings.HasPrefix(ev.KV.Key, state.ServiceLBRoot):
+		applyEvent(a, ev, state.ServiceLBRoot, a.setService, a.removeService)
+	case strings.HasPrefix(ev.KV.Key, state.ProviderRoot):
+		applyEvent(a, ev, state.ProviderRoot, a.setProviders, a.removeProviders)
+	case strings.HasPrefix(ev.KV.Key, state.BgpRoot):
+		applyEvent(a, ev, state.BgpRoot, a.setBgp, a.removeBgp)
+	}
 }
 
 // forgetMissing removes what a snapshot does not contain.

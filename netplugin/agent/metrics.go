@@ -38,13 +38,15 @@ type collector struct{ a *Agent }
 
 var (
 	descRevision = prometheus.NewDesc("contiv_agent_applied_revision", "Store revision up to which the state has been declared to the driver.", nil, nil)
-	descObjects  = prometheus.NewDesc("contiv_agent_objects", "Records of the store that the agent follows, by kind.", []string{"kind"}, nil)
+	descObjects  = prometheus.NewDesc("contiv_agent_objects", "Records that concern the host, by kind: of endpoints, rules and services those of tenants that it has something of.", []string{"kind"}, nil)
+	descPacked   = prometheus.NewDesc("contiv_agent_packed_bytes", "Memory of the packed records of endpoints, rules and services of all tenants.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(out chan<- *prometheus.Desc) {
 	out <- descRevision
 	out <- descObjects
+	out <- descPacked
 	c.a.metrics.events.Describe(out)
 	c.a.metrics.took.Describe(out)
 }
@@ -53,6 +55,7 @@ func (c collector) Describe(out chan<- *prometheus.Desc) {
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	st := c.a.Status()
 	out <- prometheus.MustNewConstMetric(descRevision, prometheus.GaugeValue, float64(st.Revision))
+	out <- prometheus.MustNewConstMetric(descPacked, prometheus.GaugeValue, float64(st.Packed))
 	for kind, n := range map[string]int{
 		"network": st.Networks, "endpoint": st.Endpoints, "host": st.Hosts, "rule": st.Rules, "service": st.Services,
 	} {
