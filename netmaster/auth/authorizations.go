@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/go-ldap/ldap/v3"
-
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/objdb"
 	"github.com/contiv/netplugin/state/identity"
@@ -105,11 +103,11 @@ func checkPrincipal(name string) (string, error) {
 	case strings.HasPrefix(name, "system:"):
 		return name, nil
 	}
-	dn, err := ldap.ParseDN(name)
-	if err != nil || len(dn.RDNs) == 0 {
+	p, ok := dnPrincipal(name)
+	if !ok {
 		return "", errs.New(errs.Invalid, "principalName %q: expected the DN of a group in LDAP, oidc:GROUP, or system:serviceaccount:NAMESPACE:NAME; a local user needs local true", name)
 	}
-	return dnPrincipal(dn), nil
+	return p, nil
 }
 
 // listAuthorizations is GET authorizations/.

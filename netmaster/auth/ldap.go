@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-ldap/ldap/v3"
 
@@ -121,8 +122,8 @@ func (c ldapConfig) groups(conn *ldap.Conn, entry *ldap.Entry, name string) ([]s
 	}
 	principals := make([]string, 0, len(dns))
 	for _, text := range dns {
-		if dn, err := ldap.ParseDN(text); err == nil && len(dn.RDNs) > 0 && len(text) <= maxPrincipal {
-			principals = append(principals, dnPrincipal(dn))
+		if p, ok := dnPrincipal(text); ok {
+			principals = append(principals, p)
 		}
 	}
 	slices.Sort(principals)
@@ -142,9 +143,30 @@ func groupFilter(dn, name string) string {
 }
 
 // dnPrincipal writes a DN in the one form that authorizations and tokens have: lower case,
-// since it is compared without case, and without ';', which joins principals.
-func dnPrincipal(dn *ldap.DN) string {
-	return strings.ReplaceAll(strings.ToLower(dn.String()), `\;`, `\3b`)
+// since it is compared without case, and without ';', which joins principals. ok is false
+// for what is no DN, for one that is too long in this form, and for one that is not UTF-8
+// (RFC 4514 section 2): several of these would look alike.
+func dnPrincipal(text string) (principal string, ok bool) {
+	dn, err := ldap.ParseDN(text)
+	if err != nil || len(dn.RDNs) == 0 || !utf8.ValidString(text) {
+		return "", false
+	}
+	for _, rdn := range dn.RDNs {
+		for _, a := range rdn.Attributes { // before String sorts them
+			if !utf8.ValidString(a.Value) || strings.ContainsFunc(a.Type, notInType) {
+				return "", false
+			}
+			a.Type, a.Value = strings.ToLower(a.Type), strings.ToLower(a.Value)
+		}
+	}
+	principal = strings.ReplaceAll(dn.String(), `\;`, `\3b`)
+	return principal, len(principal) <= maxPrincipal
+}
+
+// notInType reports what is not in the name or the number of a type of attributes (RFC 4512
+// section 1.4).
+func notInType(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.'
 }
 
 // unavailable says that the server could not be asked, which tells nothing about the user.

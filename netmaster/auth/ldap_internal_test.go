@@ -45,7 +45,7 @@ func FuzzFilters(f *testing.F) {
 // FuzzPrincipal: a principal is one after it has been joined with others, and is in a form
 // that stays as it is.
 func FuzzPrincipal(f *testing.F) {
-	for _, name := range []string{"cn=a,dc=b", "CN=a\\;b,dc=c", "oidc:a;b", "system:serviceaccount:a:b", "cn=a;dc=b"} {
+	for _, name := range []string{"cn=a,dc=b", "CN=a\\;b,dc=c", "oidc:a;b", "system:serviceaccount:a:b", "cn=a;dc=b", "cn=B+cn=a", "\xd6=\xb1+\xb1=A", `cn=\\d6`} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
