@@ -19,6 +19,7 @@ const (
 	KindService
 	KindPolicyRuleSet
 	KindEndpointPolicy // by endpoint id
+	KindPolicyPeer     // by tenant and address
 	KindSpeaker        // one
 	KindClusterReach   // one
 	KindHost           // by label
@@ -43,7 +44,7 @@ type Source uint8
 const (
 	SourceStore    Source = iota + 1 // all kinds
 	SourceServices                   // the Services of Kubernetes
-	SourcePolicies                   // the NetworkPolicies of Kubernetes: endpoint policies, and their rule sets
+	SourcePolicies                   // the NetworkPolicies of Kubernetes: endpoint policies, their rule sets and peers
 )
 
 func (s Source) String() string {
@@ -101,6 +102,10 @@ func (Service) object()    {}
 // Key implements Object.
 func (p PolicyRuleSet) Key() Key { return Key{KindPolicyRuleSet, p.ID} }
 func (PolicyRuleSet) object()    {}
+
+// Key implements Object.
+func (p PolicyPeer) Key() Key { return Key{KindPolicyPeer, p.Tenant + " " + p.Addr.String()} }
+func (PolicyPeer) object()    {}
 
 // Key implements Object.
 func (e EndpointPolicy) Key() Key { return Key{KindEndpointPolicy, e.EndpointID} }

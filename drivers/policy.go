@@ -1,6 +1,7 @@
 package drivers
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/contiv/netplugin/ofnet"
@@ -19,6 +20,14 @@ type PolicyRuleSet struct {
 // Equal reports whether two declarations say the same.
 func (s PolicyRuleSet) Equal(o PolicyRuleSet) bool {
 	return s.ID == o.ID && s.Out == o.Out && slices.EqualFunc(s.Allows, o.Allows, ofnet.Allow.Equal)
+}
+
+// PolicyPeer says which class an address is in for endpoints of a tenant, as rule sets allow
+// classes of peers.
+type PolicyPeer struct {
+	Tenant string
+	Addr   netip.Addr
+	Class  uint32 // not 0
 }
 
 // EndpointPolicy names the sets for connections to an endpoint, and for those that it opens. An

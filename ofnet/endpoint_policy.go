@@ -1,9 +1,6 @@
 package ofnet
 
 import (
-	"iter"
-	"net/netip"
-
 	of "github.com/contiv/netplugin/libopenflow"
 )
 
@@ -13,18 +10,22 @@ import (
 //
 //	endpoint-policy  VRF without rules: has one of the two ends a policy? track the connection
 //	policy-out       which set holds for the sender?
+//	peer-out         which class is the receiver in?
 //	allow-out        does it allow this?
 //	policy-in        which set holds for the receiver?
+//	peer-in          which class is the sender in?
 //	allow-in         does it allow this?
 //
 // A set is a number in a register, so its flows do not depend on how many endpoints it
-// holds for. Where peers and ports would multiply, they are clauses of a conjunction.
+// holds for. A class is a number in the packet's metadata, so they do not depend on how many
+// peers there are either. Where peers and ports would multiply, they are clauses of a
+// conjunction.
 type endpointPolicies struct{}
 
 func (endpointPolicies) id() uint8 { return featureEndpointPolicy }
 
 func (endpointPolicies) tables() []table {
-	return []table{tableEndpointPolicy, tableEndpointPolicyOut, tableAllowOut, tableEndpointPolicyIn, tableAllowIn}
+	return []table{tableEndpointPolicy, tableEndpointPolicyOut, tablePeerOut, tableAllowOut, tableEndpointPolicyIn, tablePeerIn, tableAllowIn}
 }
 
 func (f endpointPolicies) part(p *Pipeline, o Object) part {
@@ -35,6 +36,8 @@ func (f endpointPolicies) part(p *Pipeline, o Object) part {
 		return part{rows: f.policy(p, o), late: true}
 	case PolicyRuleSet:
 		return part{rows: f.ruleSet(p, o)}
+	case PolicyPeer:
+		return part{rows: f.peer(p, o)}
 	case OwnNode:
 		return part{rows: f.ownNode(p, o)}
 	case VRFPolicy:
@@ -88,8 +91,10 @@ func (endpointPolicies) base(p *Pipeline) []row {
 	return []row{
 		{tableEndpointPolicy, prioMiss, of.NewMatch(), p.gotoStage(stageReply)},
 		{tableEndpointPolicyOut, prioMiss, of.NewMatch(), goTo(p.to(tableEndpointPolicyIn))},
+		{tablePeerOut, prioMiss, of.NewMatch(), goTo(p.to(tableAllowOut))},
 		{tableAllowOut, prioMiss, of.NewMatch(), deny(DeniedByPolicyOut)},
 		{tableEndpointPolicyIn, prioMiss, of.NewMatch(), goTo(p.to(tableGroupSource))},
+		{tablePeerIn, prioMiss, of.NewMatch(), inClass(goTo(p.to(tableAllowIn)), 0)}, // not that of the receiver
 		{tableAllowIn, prioMiss, of.NewMatch(), deny(DeniedByPolicyIn)},
 	}
 }
@@ -112,13 +117,13 @@ func (endpointPolicies) policy(p *Pipeline, g EndpointPolicy) []row {
 	}
 	rows = append(rows, p.hostCheck(of.NewMatch().With(regOutPort.is(e.Port)))...)
 	if g.Out != 0 {
-		rows = append(rows, row{tableEndpointPolicyOut, prioNormal, from, applyGoto(of.NewActions().SetField(regSet.is(g.Out)), p.to(tableAllowOut))})
+		rows = append(rows, row{tableEndpointPolicyOut, prioNormal, from, applyGoto(of.NewActions().SetField(regSet.is(g.Out)), p.to(tablePeerOut))})
 		if p.set.DNS.Rate != 0 { // queries to the agent's name server are subject to the set too
 			rows = append(rows, row{tableDNS, prioSpecific, from, goTo(p.to(tableService))})
 		}
 	}
 	if g.In != 0 {
-		rows = append(rows, row{tableEndpointPolicyIn, prioNormal, to, applyGoto(of.NewActions().SetField(regSet.is(g.In)), p.to(tableAllowIn))})
+		rows = append(rows, row{tableEndpointPolicyIn, prioNormal, to, applyGoto(of.NewActions().SetField(regSet.is(g.In)), p.to(tablePeerIn))})
 	}
 	return rows
 }
@@ -142,130 +147,44 @@ func (endpointPolicies) ownNode(p *Pipeline, o OwnNode) []row {
 	return distinct(rows)
 }
 
+// The half of the packet's metadata that holds the class of the peer, between a peer table and
+// the table after it. A log overwrites it there.
+const (
+	classShift = metadataIn
+	classMask  = uint64(^uint32(0)) << classShift
+)
+
+// inClass notes the class of the peer.
+func inClass(do of.Instructions, class uint32) of.Instructions {
+	return do.WriteMetadata(uint64(class)<<classShift, classMask)
+}
+
+// inClassMatch narrows m to peers of a class.
+func inClassMatch(m of.Match, class uint32) of.Match {
+	return m.Metadata(uint64(class)<<classShift, classMask)
+}
+
+// peer returns the rows that tell the class of an address.
+func (endpointPolicies) peer(p *Pipeline, o PolicyPeer) []row {
+	vrf := of.NewMatch().With(regVRF.is(uint32(o.VRF)))
+	return []row{
+		{tablePeerOut, prioNormal, vrf.Dst(host(o.Addr)), inClass(goTo(p.to(tableAllowOut)), o.Class)},
+		{tablePeerIn, prioNormal, vrf.Src(host(o.Addr)), inClass(goTo(p.to(tableAllowIn)), o.Class)},
+	}
+}
+
 func (endpointPolicies) ruleSet(p *Pipeline, s PolicyRuleSet) []row {
+	allow := p.allowIn
 	b := allowRows{set: s, mine: of.NewMatch().With(regSet.is(s.Number)), table: tableAllowIn, next: goTo(p.to(tableGroupSource)), clauses: map[of.Match]of.Actions{}}
-	at := uint(metadataIn)
 	if s.Out {
-		b.table, b.next, at = tableAllowOut, goTo(p.to(tableEndpointPolicyIn)), metadataOut
+		b.table, b.next, allow = tableAllowOut, goTo(p.to(tableEndpointPolicyIn)), p.allowOut
 	}
 	for i, a := range s.Allows {
-		b.do = p.allow(b.next, a.Name, at)
+		b.do = allow(b.next, a.Name)
 		b.add(uint32(i+1), a)
 	}
 	for _, m := range b.order {
 		b.rows = append(b.rows, row{b.table, prioGeneral, m, apply(b.clauses[m])})
 	}
 	return distinct(b.rows)
-}
-
-// allowRows collects the rows of a rule set.
-type allowRows struct {
-	set   PolicyRuleSet
-	mine  of.Match
-	table table
-	next  of.Instructions
-	do    of.Instructions // next, for the Allow in hand
-	rows  []row
-	// The conjunctions of which a match is a clause. Their ids belong to the set, since
-	// each of their rows matches the set.
-	clauses map[of.Match]of.Actions
-	order   []of.Match
-}
-
-func (b *allowRows) add(number uint32, a Allow) {
-	if len(a.Peers) == 0 && len(a.Ports) == 0 {
-		b.pass(prioNormal, b.mine)
-		return
-	}
-	conjunction := false
-	for _, six := range []bool{false, true} {
-		peers := b.peers(a, six)
-		switch n, m := len(peers), countPorts(a.Ports); {
-		case m == 0:
-			for _, peer := range peers {
-				b.pass(prioNormal, peer)
-			}
-		case n*m <= n+m+1:
-			for _, peer := range peers {
-				for both := range b.ports(peer, a.Ports) {
-					b.pass(prioNormal, both)
-				}
-			}
-		default:
-			conjunction = true
-			for _, peer := range peers {
-				b.clause(peer, number, 0)
-			}
-			for port := range b.ports(b.family(six), a.Ports) {
-				b.clause(port, number, 1)
-			}
-		}
-	}
-	if conjunction {
-		b.pass(prioGeneral, b.mine.ConjID(number))
-	}
-}
-
-func (b *allowRows) pass(priority uint16, m of.Match) {
-	b.rows = append(b.rows, row{b.table, priority, m, b.do})
-}
-
-func (b *allowRows) clause(m of.Match, number uint32, clause uint8) {
-	if _, ok := b.clauses[m]; !ok {
-		b.order = append(b.order, m)
-	}
-	b.clauses[m] = b.clauses[m].Conjunction(number, clause, 2)
-}
-
-func (b *allowRows) family(six bool) of.Match {
-	if six {
-		return b.mine.IPv6()
-	}
-	return b.mine.IP()
-}
-
-// peers matches the peers of a family.
-func (b *allowRows) peers(a Allow, six bool) []of.Match {
-	if len(a.Peers) == 0 {
-		return []of.Match{b.family(six)}
-	}
-	var out []of.Match
-	for _, p := range a.Peers {
-		if p.Addr().Is6() == six {
-			out = append(out, b.peer(p))
-		}
-	}
-	return out
-}
-
-// peer matches the other end. Unlike a field match, it also works for /0.
-func (b *allowRows) peer(p netip.Prefix) of.Match {
-	switch {
-	case p.Bits() == 0:
-		return b.family(p.Addr().Is6())
-	case b.set.Out:
-		return b.mine.Dst(p)
-	}
-	return b.mine.Src(p)
-}
-
-// ports yields m narrowed to each of the ranges.
-func (b *allowRows) ports(m of.Match, ranges []PortRange) iter.Seq[of.Match] {
-	return func(yield func(of.Match) bool) {
-		for _, r := range ranges {
-			_, dst := portFields(r.Proto)
-			for _, port := range r.masked() {
-				if !yield(port.narrow(m.IPProto(r.Proto), dst)) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func countPorts(ranges []PortRange) (n int) {
-	for _, r := range ranges {
-		n += len(r.masked())
-	}
-	return n
 }

@@ -31,13 +31,26 @@ type PolicyRuleSet struct {
 // LowestPolicyRuleSet is the smallest number of a PolicyRuleSet.
 const LowestPolicyRuleSet = 16
 
+// PolicyPeer says which class an address is in, for rule sets that allow classes. An address
+// that none tells of is in class 0, which no set allows.
+type PolicyPeer struct {
+	ID    string
+	VRF   uint16 // of the endpoints to which it is a peer
+	Addr  netip.Addr
+	Class uint32
+}
+
 // Allow allows connections with any of the peers to any of the ports.
 type Allow struct {
-	Peers []netip.Prefix // masked; empty: everybody
-	Ports []PortRange    // empty: everything, also protocols without ports
+	Peers   []netip.Prefix // masked; empty, and no classes either: everybody
+	Classes []uint32       // peers by the class of their address, not 0
+	Ports   []PortRange    // empty: everything, also protocols without ports
 	// Name is the rule's that says so, for logs; it decides nothing.
 	Name string
 }
+
+// everybody reports whether it allows every peer.
+func (a Allow) everybody() bool { return len(a.Peers) == 0 && len(a.Classes) == 0 }
 
 // PortRange is a range of ports of a protocol; 0 to 65535 is the whole protocol.
 type PortRange struct {
@@ -73,16 +86,17 @@ func (r PortRange) masked() []maskedPort {
 
 // Equal reports whether two rules are written identically.
 func (a Allow) Equal(b Allow) bool {
-	return slices.Equal(a.Peers, b.Peers) && slices.Equal(a.Ports, b.Ports) && a.Name == b.Name
+	return slices.Equal(a.Peers, b.Peers) && slices.Equal(a.Classes, b.Classes) && slices.Equal(a.Ports, b.Ports) && a.Name == b.Name
 }
 
 // Fingerprint is a hash of what a set allows, independent of order.
 func (s PolicyRuleSet) Fingerprint() (sum uint64) {
 	for _, a := range s.Allows {
 		sum += Fingerprint(fmt.Sprint(s.Out, struct {
-			Peers []netip.Prefix
-			Ports []PortRange
-		}{a.Peers, a.Ports}))
+			Peers   []netip.Prefix
+			Classes []uint32
+			Ports   []PortRange
+		}{a.Peers, a.Classes, a.Ports}))
 	}
 	return sum
 }

@@ -63,6 +63,11 @@ func randomPolicyRuleSet(rng *rand.Rand, number uint32, out bool) PolicyRuleSet 
 			}
 			a.Peers = append(a.Peers, p.Masked())
 		}
+		for class := range uint32(4) {
+			if rng.IntN(4) == 0 {
+				a.Classes = append(a.Classes, class+1)
+			}
+		}
 		for range rng.IntN(4) {
 			low := []uint16{0, 21, 22, 79, 80}[rng.IntN(5)]
 			a.Ports = append(a.Ports, PortRange{
@@ -104,6 +109,25 @@ func guard(t *testing.T, s *Switch, b *policyBridge, rng *rand.Rand) map[string]
 	return by
 }
 
+// classify puts the addresses of endpoints into random classes, in the VRF and in another one
+// into others, and returns the former.
+func classify(s *Switch, b *policyBridge, rng *rand.Rand) map[netip.Addr]uint32 {
+	classes := map[netip.Addr]uint32{}
+	for _, e := range b.endpoints {
+		for _, a := range []netip.Addr{e.IPv4, e.IPv6} {
+			peer := PolicyPeer{ID: "blue " + a.String(), VRF: b.network.VRF + 1, Addr: a, Class: uint32(1 + rng.IntN(4))}
+			s.Set("policy-peer/"+peer.ID, b.p.Program(peer))
+			peer.ID, peer.VRF, peer.Class = a.String(), b.network.VRF, uint32(rng.IntN(5))
+			if classes[a] = peer.Class; peer.Class == 0 {
+				s.Remove("policy-peer/" + peer.ID)
+			} else {
+				s.Set("policy-peer/"+peer.ID, b.p.Program(peer))
+			}
+		}
+	}
+	return classes
+}
+
 // sctp changes some UDP probes to SCTP.
 func sctp(rng *rand.Rand, p probe, packet string) (probe, string) {
 	if p.proto != of.ProtoUDP || rng.IntN(2) == 0 {
@@ -125,7 +149,7 @@ func endpointPoliciesAgree(t *testing.T, e evaluator) {
 			verdicts := map[bool]int{}
 			for round := range 10 {
 				rng := rand.New(rand.NewPCG(uint64(round), 12))
-				guards := guard(t, s, b, rng)
+				guards, classes := guard(t, s, b, rng), classify(s, b, rng)
 				before := rules
 				if rules = nil; round%2 == 1 {
 					rules = randomRules(rng, 3)
@@ -138,6 +162,7 @@ func endpointPoliciesAgree(t *testing.T, e evaluator) {
 				for range 25 {
 					p, packet := b.packetIn(rng, mode)
 					p, packet = sctp(rng, p, packet)
+					p.srcClass, p.dstClass = classes[p.src], classes[p.dst]
 					out, in := guards[p.from][1], guards[p.to][0]
 					want := out != nil && !e.allows(*out, p) || in != nil && !e.allows(*in, p) || e.judged(rules, p) != allowed
 					verdicts[want]++
@@ -275,6 +300,10 @@ func TestPolicyRuleSetSize(t *testing.T) {
 		a.Ports = append(a.Ports, PortRange{of.ProtoTCP, uint16(1000 + 2*i), uint16(1000 + 2*i)})
 	}
 	if got := len(p.Program(PolicyRuleSet{ID: "s", Number: 20, Allows: []Allow{a, a}}).Flows); got != 1000+20+2 {
+		t.Errorf("%d flows", got)
+	}
+	a.Peers, a.Classes = nil, []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9}
+	if got := len(p.Program(PolicyRuleSet{ID: "s", Number: 20, Allows: []Allow{a, a}}).Flows); got != 9+2*20+2 { // ports are of a family
 		t.Errorf("%d flows", got)
 	}
 }

@@ -11,6 +11,7 @@ type Connection struct {
 	Proto              uint8
 	SrcPort, DstPort   uint16
 	SrcGroup, DstGroup uint32
+	SrcClass, DstClass uint32
 }
 
 // Evaluator says what is decided about a connection. Verdicts are 0 for allowed, 1 for
@@ -27,7 +28,7 @@ func (e Evaluator) judged(rules []Rule, p probe) verdict {
 }
 
 func (p probe) connection() Connection {
-	return Connection{p.src, p.dst, p.proto, p.srcPort, p.dstPort, p.srcGroup, p.dstGroup}
+	return Connection{p.src, p.dst, p.proto, p.srcPort, p.dstPort, p.srcGroup, p.dstGroup, p.srcClass, p.dstClass}
 }
 
 // Compare holds an evaluator to the switch, over random rules.

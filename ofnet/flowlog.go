@@ -124,12 +124,29 @@ func (p *Pipeline) mark(do of.Instructions, by Denial, number uint32) of.Instruc
 	return do.WriteMetadata(uint64(by)<<metadataKind|uint64(number), ^uint64(0))
 }
 
-// allow notes what a policy allows a connection by, at the bits of an end.
-func (p *Pipeline) allow(do of.Instructions, name string, at uint) of.Instructions {
-	if !p.set.logs() || name == "" {
+// allowOut notes what the sender's policies allow a connection by, and that nothing is known of
+// the receiver's yet.
+func (p *Pipeline) allowOut(do of.Instructions, name string) of.Instructions {
+	if !p.set.logs() {
 		return do
 	}
-	return do.WriteMetadata(uint64(NumberOf(name))<<at, uint64(^uint32(0))<<at)
+	return do.WriteMetadata(uint64(numberOfAny(name))<<metadataOut, ^uint64(0))
+}
+
+// allowIn notes what the receiver's policies allow a connection by.
+func (p *Pipeline) allowIn(do of.Instructions, name string) of.Instructions {
+	if !p.set.logs() {
+		return do
+	}
+	return do.WriteMetadata(uint64(numberOfAny(name))<<metadataIn, uint64(^uint32(0))<<metadataIn)
+}
+
+// numberOfAny is NumberOf a rule; 0 for one without a name.
+func numberOfAny(name string) uint32 {
+	if name == "" {
+		return 0
+	}
+	return NumberOf(name)
 }
 
 // label adds what allowed a connection to what is committed with it.

@@ -48,6 +48,7 @@ func (v VRFPolicy) label() string      { return fmt.Sprint("vrf ", v.VRF) }
 func (r Rule) label() string           { return r.ID }
 func (e EndpointPolicy) label() string { return e.Endpoint.ID }
 func (s PolicyRuleSet) label() string  { return s.ID }
+func (p PolicyPeer) label() string     { return p.ID }
 func (OwnNode) label() string          { return "own-node" }
 func (s Service) label() string        { return s.ID }
 func (HostPort) label() string         { return "host" }

@@ -136,6 +136,15 @@ func TestGoldenFlows(t *testing.T) {
 				Ports: []PortRange{{Proto: 6, Low: 80, High: 82}, {Proto: 17, Low: 53, High: 53}},
 			},
 		}})},
+		{"endpoint_policy_rule_set_of_classes", g, g.Program(PolicyRuleSet{ID: "db", Number: 17, Out: true, Allows: []Allow{
+			{Classes: []uint32{7}},
+			{Classes: []uint32{7}, Ports: []PortRange{{Proto: 6, Low: 80, High: 80}}},
+			{
+				Classes: []uint32{7, 8, 9}, Peers: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")},
+				Ports: []PortRange{{Proto: 6, Low: 80, High: 82}, {Proto: 17, Low: 53, High: 53}},
+			},
+		}})},
+		{"endpoint_policy_peer", g, g.Program(PolicyPeer{ID: "default 10.1.1.2", VRF: 1, Addr: addr("10.1.1.2"), Class: 7})},
 		{"endpoint_policy_own_node", g, g.Program(OwnNode{Endpoints: []Endpoint{local2}, Addrs: []netip.Addr{addr("192.168.60.10"), addr("2001:db8:60::10")}})},
 		{"vlan_fixed", v, v.Program(Base{})},
 		{"vlan_network", v, v.Program(vlNet1)},

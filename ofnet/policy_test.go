@@ -22,6 +22,7 @@ type probe struct {
 	src, dst           netip.Addr
 	proto              uint8
 	srcPort, dstPort   uint16
+	srcClass, dstClass uint32 // of peers of policies
 }
 
 // verdict is the decision about a connection.

@@ -47,8 +47,10 @@ const (
 	tableStateNew
 	tableState
 	tableEndpointPolicyOut
+	tablePeerOut
 	tableAllowOut
 	tableEndpointPolicyIn
+	tablePeerIn
 	tableAllowIn
 	tableGroupSource
 	tableGroupDest
@@ -142,8 +144,10 @@ var tableInfos = [numTables]tableInfo{
 	tableStateNew:          {"state-new", stagePolicy, "is a new connection within its endpoint's rate?"},
 	tableState:             {"state", stagePolicy, "was it admitted under the present rules?"},
 	tableEndpointPolicyOut: {"policy-out", stagePolicy, "which rule set holds for the sender?"},
+	tablePeerOut:           {"peer-out", stagePolicy, "which class of peers is the receiver in?"},
 	tableAllowOut:          {"allow-out", stagePolicy, "does that allow it?"},
 	tableEndpointPolicyIn:  {"policy-in", stagePolicy, "which rule set holds for the receiver?"},
+	tablePeerIn:            {"peer-in", stagePolicy, "which class of peers is the sender in?"},
 	tableAllowIn:           {"allow-in", stagePolicy, "does that allow it?"},
 	tableGroupSource:       {"group-source", stagePolicy, "which group is a remote sender in?"},
 	tableGroupDest:         {"group-dest", stagePolicy, "which group is the receiver in?"},

@@ -283,6 +283,7 @@ type State struct {
 	Rules            map[string]drivers.Rule
 	Services         map[string]drivers.Service
 	RuleSets         map[string]drivers.PolicyRuleSet
+	PolicyPeers      map[string]drivers.PolicyPeer
 	EndpointPolicies map[string]drivers.EndpointPolicy
 	Speaker          *drivers.Speaker // nil: none
 	Synced           map[drivers.Source]bool
@@ -299,6 +300,7 @@ func (d *Driver) State() State {
 		Rules:            ofKind[drivers.Rule](d.objects, drivers.KindRule),
 		Services:         ofKind[drivers.Service](d.objects, drivers.KindService),
 		RuleSets:         ofKind[drivers.PolicyRuleSet](d.objects, drivers.KindPolicyRuleSet),
+		PolicyPeers:      ofKind[drivers.PolicyPeer](d.objects, drivers.KindPolicyPeer),
 		EndpointPolicies: ofKind[drivers.EndpointPolicy](d.objects, drivers.KindEndpointPolicy),
 		Synced:           maps.Clone(d.synced),
 	}

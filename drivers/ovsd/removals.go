@@ -56,5 +56,5 @@ func (r *removals) carryOut(which func(compiler.Kind) bool) {
 
 // ofPolicies reports whether flows of a kind decide which connections are allowed.
 func ofPolicies(k compiler.Kind) bool {
-	return k == compiler.RuleFlows || k == compiler.RuleSetFlows || k == compiler.PolicyFlows
+	return k == compiler.RuleFlows || k == compiler.RuleSetFlows || k == compiler.PolicyPeerFlows || k == compiler.PolicyFlows
 }

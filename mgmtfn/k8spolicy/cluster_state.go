@@ -1,6 +1,7 @@
 package k8spolicy
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -15,26 +16,30 @@ type ClusterState struct {
 	pods       map[string]map[string]Pod // by namespace and name
 	policies   map[string]map[string]Policy
 	byAddress  map[netip.Addr]map[Key]struct{} // pods; of several tenants, or one that replaces another
-	// members caches the pods that a peer selects, until one of them changes.
-	members map[memberKey]members
+	// classes are what rules can tell pods apart by. What has changed since they were brought
+	// up to date: policies, everything, or pods at some addresses.
+	classes classes
+	ruled   bool
+	all     bool
+	moved   map[netip.Addr]struct{}
+	// members caches the classes that a peer selects, until a tenant gets or loses one.
+	members map[memberKey][]member
 }
 
 // memberKey identifies a peer in a tenant by its selectors.
 type memberKey struct{ tenant, namespace, namespaces, pods string }
 
-// members are the pods of a tenant that a peer selects.
-type members struct {
-	peer      Peer
-	namespace string // of the policy
-	pods      []Pod
-	addresses []netip.Prefix // theirs, sorted; not to be changed
+// member is a class that a peer selects, and the kinds for which it does.
+type member struct {
+	number uint32
+	kinds  []kind
 }
 
 // NewClusterState makes an empty cluster state.
 func NewClusterState() *ClusterState {
 	return &ClusterState{
 		namespaces: map[string]Namespace{}, pods: map[string]map[string]Pod{}, policies: map[string]map[string]Policy{},
-		byAddress: map[netip.Addr]map[Key]struct{}{}, members: map[memberKey]members{},
+		byAddress: map[netip.Addr]map[Key]struct{}{}, classes: newClasses(), moved: map[netip.Addr]struct{}{}, members: map[memberKey][]member{},
 	}
 }
 
@@ -56,8 +61,8 @@ func (w *ClusterState) SetPod(p Pod) {
 			w.byAddress[a] = map[Key]struct{}{}
 		}
 		w.byAddress[a][p.Key] = struct{}{}
+		w.moved[a] = struct{}{}
 	}
-	w.forgetMembers(p)
 }
 
 // RemovePod removes a pod.
@@ -68,8 +73,8 @@ func (w *ClusterState) RemovePod(k Key) {
 			if delete(w.byAddress[a], k); len(w.byAddress[a]) == 0 {
 				delete(w.byAddress, a)
 			}
+			w.moved[a] = struct{}{}
 		}
-		w.forgetMembers(p)
 	}
 }
 
@@ -94,14 +99,14 @@ func (w *ClusterState) SetNamespace(n Namespace) {
 	old, had := w.namespaces[n.Name]
 	w.namespaces[n.Name] = n
 	if !had || !maps.Equal(old.Labels, n.Labels) || old.Tenant != n.Tenant {
-		clear(w.members)
+		w.all = true
 	}
 }
 
 // RemoveNamespace removes a namespace.
 func (w *ClusterState) RemoveNamespace(name string) {
 	delete(w.namespaces, name)
-	clear(w.members)
+	w.all = true
 }
 
 // SetPolicy adds a policy or replaces it.
@@ -110,12 +115,14 @@ func (w *ClusterState) SetPolicy(p Policy) {
 		w.policies[p.Key.Namespace] = map[string]Policy{}
 	}
 	w.policies[p.Key.Namespace][p.Key.Name] = p
+	w.ruled = true
 	clear(w.members) // of peers that may no longer exist
 }
 
 // RemovePolicy removes a policy.
 func (w *ClusterState) RemovePolicy(k Key) {
 	delete(w.policies[k.Namespace], k.Name)
+	w.ruled = true
 	clear(w.members)
 }
 
@@ -136,35 +143,9 @@ func (w *ClusterState) selecting(p Pod) []Policy {
 	return out
 }
 
-// forgetMembers drops cached results for peers that select a pod.
-func (w *ClusterState) forgetMembers(p Pod) {
-	for key, m := range w.members {
-		if w.matches(m.peer, m.namespace, p) {
-			delete(w.members, key)
-		}
-	}
-}
-
-// matches reports whether a peer of a policy in a namespace selects a pod.
-func (w *ClusterState) matches(peer Peer, own string, p Pod) bool {
-	return peer.selects(p) && w.means(peer, own, p.Key.Namespace)
-}
-
-// means reports whether a peer of a policy in namespace own applies to namespace name.
-func (w *ClusterState) means(peer Peer, own, name string) bool {
-	if peer.Namespaces == nil {
-		return name == own
-	}
-	n, ok := w.namespaces[name]
-	return ok && peer.Namespaces.Matches(n.Labels)
-}
-
-// selects reports whether a peer selects a pod, given that it applies to its namespace.
-func (p Peer) selects(pod Pod) bool { return !pod.Outside && p.Pods.Matches(pod.Labels) }
-
-// standsFor returns a tenant's pods that a peer selects: in other tenants, other pods have
-// these addresses.
-func (w *ClusterState) standsFor(peer Peer, own, tenant string) members {
+// standsFor returns the classes of a tenant's pods that a peer of a policy in namespace own
+// selects: in other tenants, other pods have their addresses.
+func (w *ClusterState) standsFor(peer Peer, own, tenant string) []member {
 	key := memberKey{tenant: tenant, namespace: own, pods: peer.Pods.String()}
 	if peer.Namespaces != nil {
 		key.namespace, key.namespaces = "", "="+peer.Namespaces.String()
@@ -172,21 +153,21 @@ func (w *ClusterState) standsFor(peer Peer, own, tenant string) members {
 	if m, ok := w.members[key]; ok {
 		return m
 	}
-	m := members{peer: peer, namespace: own}
-	for name, pods := range w.pods {
-		if !w.means(peer, own, name) {
-			continue
-		}
-		for _, p := range pods {
-			if peer.selects(p) && w.tenant(p) == tenant {
-				m.pods = append(m.pods, p)
-				m.addresses = append(m.addresses, p.prefixes()...)
+	var out []member
+	for class := range w.classes.tenants[tenant] {
+		m := member{number: class.number}
+		for _, k := range class.kinds {
+			if peer.selects(k, own) {
+				m.kinds = append(m.kinds, k)
 			}
 		}
+		if m.kinds != nil {
+			out = append(out, m)
+		}
 	}
-	m.addresses = sorted(m.addresses)
-	w.members[key] = m
-	return m
+	slices.SortFunc(out, func(a, b member) int { return cmp.Compare(a.number, b.number) })
+	w.members[key] = out
+	return out
 }
 
 // prefixes are a pod's addresses.

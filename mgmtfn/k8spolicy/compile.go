@@ -18,12 +18,20 @@ import (
 type Result struct {
 	EndpointPolicies map[string]drivers.EndpointPolicy // by endpoint id
 	Sets             map[string]drivers.PolicyRuleSet  // by id; each is referred to
+	Peers            map[PeerAddr]uint32               // classes of addresses; a set allows each of them
+}
+
+// PeerAddr is the address of a pod of a tenant.
+type PeerAddr struct {
+	Tenant string
+	Addr   netip.Addr
 }
 
 // Compile returns the policies of this host's pods: pods maps endpoint ids to their pods.
 // Unknown pods have no policies.
 func (w *ClusterState) Compile(pods map[string]Key) Result {
-	r := Result{EndpointPolicies: map[string]drivers.EndpointPolicy{}, Sets: map[string]drivers.PolicyRuleSet{}}
+	w.classify()
+	r := Result{EndpointPolicies: map[string]drivers.EndpointPolicy{}, Sets: map[string]drivers.PolicyRuleSet{}, Peers: map[PeerAddr]uint32{}}
 	done := map[ruleKey]found{}
 	for id, key := range pods {
 		g := drivers.EndpointPolicy{EndpointID: id}
@@ -33,7 +41,37 @@ func (w *ClusterState) Compile(pods map[string]Key) Result {
 		}
 		r.EndpointPolicies[id] = g
 	}
+	w.addPeers(r.Peers, done)
 	return r
+}
+
+// addPeers adds the addresses of the classes that rules allow.
+func (w *ClusterState) addPeers(peers map[PeerAddr]uint32, done map[ruleKey]found) {
+	type of struct {
+		tenant string
+		class  uint32
+	}
+	allowed := map[of]bool{}
+	for key, f := range done {
+		for _, class := range f.peers.classes {
+			allowed[of{key.tenant, class}] = true
+		}
+		for _, named := range f.named {
+			for _, class := range named.classes {
+				allowed[of{key.tenant, class}] = true
+			}
+		}
+	}
+	if len(allowed) == 0 {
+		return
+	}
+	for a, tenants := range w.classes.at {
+		for tenant, class := range tenants {
+			if allowed[of{tenant, class.number}] {
+				peers[PeerAddr{tenant, a}] = class.number
+			}
+		}
+	}
 }
 
 // set adds the rule set that policies define for a pod in one direction, and returns its
@@ -127,13 +165,12 @@ func (s selection) rule(key ruleKey, r Rule) []ofnet.Allow {
 	}
 	ports := s.ports(r)
 	var out []ofnet.Allow
-	if (r.AnyPeer || len(f.peers) > 0) && (r.AnyPort || len(ports) > 0) {
-		out = append(out, ofnet.Allow{Peers: f.peers, Ports: ports, Name: key.name()})
+	if (r.AnyPeer || !f.peers.empty()) && (r.AnyPort || len(ports) > 0) {
+		out = append(out, ofnet.Allow{Peers: f.peers.blocks, Classes: f.peers.classes, Ports: ports, Name: key.name()})
 	}
 	for _, port := range slices.SortedFunc(maps.Keys(f.named), comparePorts) {
-		if peers := f.named[port]; len(peers) > 0 {
-			out = append(out, ofnet.Allow{Peers: peers, Ports: []ofnet.PortRange{port}, Name: key.name()})
-		}
+		at := f.named[port]
+		out = append(out, ofnet.Allow{Peers: at.blocks, Classes: at.classes, Ports: []ofnet.PortRange{port}, Name: key.name()})
 	}
 	return out
 }
@@ -157,32 +194,47 @@ func (k ruleKey) name() string {
 
 // found are the peers of a rule. It is shared by sets and must not be changed.
 type found struct {
-	peers []netip.Prefix
-	named map[ofnet.PortRange][]netip.Prefix // egress: the meaning of a name depends on the peer
+	peers peers
+	named map[ofnet.PortRange]peers // egress: the meaning of a name depends on the peer
+}
+
+// peers are classes and addresses, each sorted.
+type peers struct {
+	classes []uint32
+	blocks  []netip.Prefix
+}
+
+func (p peers) empty() bool { return len(p.classes)+len(p.blocks) == 0 }
+
+func (p peers) sorted() peers {
+	slices.Sort(p.classes)
+	return peers{slices.Compact(p.classes), sorted(p.blocks)}
 }
 
 func (s selection) find(key ruleKey, r Rule) found {
-	f := found{named: map[ofnet.PortRange][]netip.Prefix{}}
+	f := found{named: map[ofnet.PortRange]peers{}}
 	if s.out && r.AnyPeer {
-		f.name(r.Ports, s.cluster.standsFor(anyPod, "", s.tenant).pods, nil)
+		f.name(r.Ports, s.cluster.standsFor(anyPod, "", s.tenant))
 	}
 	for _, peer := range r.Peers {
 		if peer.Blocks != nil {
-			f.peers = append(f.peers, peer.Blocks...)
+			f.peers.blocks = append(f.peers.blocks, peer.Blocks...)
 			if s.out {
-				f.name(r.Ports, s.cluster.standsFor(anyPod, "", s.tenant).pods, peer.Blocks)
+				s.nameWithin(f, r.Ports, peer.Blocks)
 			}
 			continue
 		}
-		m := s.cluster.standsFor(peer, key.policy.Namespace, s.tenant)
-		f.peers = append(f.peers, m.addresses...)
+		all := s.cluster.standsFor(peer, key.policy.Namespace, s.tenant)
+		for _, m := range all {
+			f.peers.classes = append(f.peers.classes, m.number)
+		}
 		if s.out {
-			f.name(r.Ports, m.pods, nil)
+			f.name(r.Ports, all)
 		}
 	}
-	f.peers = sorted(f.peers)
-	for port, peers := range f.named {
-		f.named[port] = sorted(peers)
+	f.peers = f.peers.sorted()
+	for port, at := range f.named {
+		f.named[port] = at.sorted()
 	}
 	return f
 }
@@ -190,23 +242,43 @@ func (s selection) find(key ruleKey, r Rule) found {
 // anyPod matches every pod: the meaning of a rule without peers.
 var anyPod = Peer{Namespaces: labels.Everything(), Pods: labels.Everything()}
 
-// name adds the ports that names mean for pods, at their addresses within blocks, or all if
-// blocks is nil.
-func (f found) name(ports []Port, pods []Pod, blocks []netip.Prefix) {
+// name adds the ports that names mean for classes.
+func (f found) name(ports []Port, all []member) {
 	for _, port := range ports {
 		if port.Name == "" {
 			continue
 		}
-		for _, pod := range pods {
-			n, ok := pod.port(port.Name, port.Proto)
-			if !ok {
-				continue
+		for _, m := range all {
+			for _, k := range m.kinds {
+				if n, ok := k.port(port.Name, port.Proto); ok {
+					at := ofnet.PortRange{Proto: port.Proto, Low: n, High: n}
+					now := f.named[at]
+					now.classes = append(now.classes, m.number)
+					f.named[at] = now
+				}
 			}
-			at := ofnet.PortRange{Proto: port.Proto, Low: n, High: n}
-			for _, address := range pod.prefixes() {
-				within := func(b netip.Prefix) bool { return b.Contains(address.Addr()) }
-				if blocks == nil || slices.ContainsFunc(blocks, within) {
-					f.named[at] = append(f.named[at], address)
+		}
+	}
+}
+
+// nameWithin adds the ports that names mean for the pods whose addresses are within blocks, by
+// these addresses: others of their classes are not.
+func (s selection) nameWithin(f found, ports []Port, blocks []netip.Prefix) {
+	if !slices.ContainsFunc(ports, func(p Port) bool { return p.Name != "" }) {
+		return
+	}
+	for a, tenants := range s.cluster.classes.at {
+		in, ok := tenants[s.tenant]
+		if !ok || !slices.ContainsFunc(blocks, func(b netip.Prefix) bool { return b.Contains(a) }) {
+			continue
+		}
+		for _, port := range ports {
+			for _, k := range in.kinds {
+				if n, ok := k.port(port.Name, port.Proto); ok && port.Name != "" && k.listed {
+					at := ofnet.PortRange{Proto: port.Proto, Low: n, High: n}
+					now := f.named[at]
+					now.blocks = append(now.blocks, netip.PrefixFrom(a, a.BitLen()))
+					f.named[at] = now
 				}
 			}
 		}

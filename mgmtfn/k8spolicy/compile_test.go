@@ -36,7 +36,7 @@ func TestCompileAgreesWithReferenceModel(t *testing.T) {
 			check := func(pod *corev1.Pod, set string, peer netip.Addr, egress bool) {
 				want := c.allowed(pod, egress, q)
 				verdicts[want]++
-				got := set == "" || allows(r.Sets[set], peer, protocols[q.proto], uint16(q.port))
+				got := set == "" || r.allows(set, peer, protocols[q.proto], uint16(q.port))
 				key := Key{pod.Namespace, pod.Name}
 				if p, known := w.Pod(key); known { // whoever explains it says the same
 					d := w.decide(p, egress, connection(egress, peer, protocols[q.proto], uint16(q.port)))
@@ -143,11 +143,8 @@ func TestCompileSharesSetsWithinATenant(t *testing.T) {
 	if r.EndpointPolicies["d"].In != "" || r.EndpointPolicies["e"].In != "" || r.EndpointPolicies["a"].Out != "" {
 		t.Errorf("guards %+v", r.EndpointPolicies)
 	}
-	var got []string
-	for _, p := range r.Sets[r.EndpointPolicies["a"].In].Allows[0].Peers {
-		got = append(got, p.String())
-	}
-	if diff := cmp.Diff([]string{"10.1.1.1/32", "10.1.1.2/32"}, got); diff != "" {
+	got := r.peersOf("default", r.Sets[r.EndpointPolicies["a"].In].Allows[0])
+	if diff := cmp.Diff([]string{"10.1.1.1", "10.1.1.2"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

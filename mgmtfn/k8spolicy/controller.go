@@ -205,8 +205,7 @@ func (c *Controller) PortsChanged() {
 	c.touch()
 }
 
-// declare compiles the cluster state and declares the result to the driver. A set is
-// declared before an endpoint policy refers to it, and deleted after.
+// declare compiles the cluster state and declares the result to the driver.
 func (c *Controller) declare() {
 	c.mu.Lock()
 	seen := c.seen
@@ -220,26 +219,7 @@ func (c *Controller) declare() {
 	c.mu.Lock()
 	now := c.cluster.Compile(pods)
 	c.mu.Unlock()
-	for _, s := range now.Sets {
-		if old, ok := c.declared.Sets[s.ID]; !ok || !old.Equal(s) {
-			c.cfg.Driver.Apply(s)
-		}
-	}
-	for id, g := range now.EndpointPolicies {
-		if old, ok := c.declared.EndpointPolicies[id]; !ok || old != g {
-			c.cfg.Driver.Apply(g)
-		}
-	}
-	for id := range c.declared.EndpointPolicies {
-		if _, ok := now.EndpointPolicies[id]; !ok {
-			c.cfg.Driver.Delete(drivers.KindEndpointPolicy, id)
-		}
-	}
-	for id := range c.declared.Sets {
-		if _, ok := now.Sets[id]; !ok {
-			c.cfg.Driver.Delete(drivers.KindPolicyRuleSet, id)
-		}
-	}
+	now.Declare(c.cfg.Driver, c.declared)
 	c.declared = now
 	c.mu.Lock()
 	c.done = seen

@@ -41,7 +41,7 @@ type driver struct {
 }
 
 func newDriver(t *testing.T, pods map[string]string) *driver {
-	return &driver{t: t, pods: pods, state: Result{map[string]drivers.EndpointPolicy{}, map[string]drivers.PolicyRuleSet{}}}
+	return &driver{t: t, pods: pods, state: Result{map[string]drivers.EndpointPolicy{}, map[string]drivers.PolicyRuleSet{}, map[PeerAddr]uint32{}}}
 }
 
 func (d *driver) with(f func()) {
@@ -63,6 +63,8 @@ func (d *driver) Apply(o drivers.Object) {
 		switch o := o.(type) {
 		case drivers.PolicyRuleSet:
 			d.state.Sets[o.ID] = o
+		case drivers.PolicyPeer:
+			d.state.Peers[PeerAddr{o.Tenant, o.Addr}] = o.Class
 		case drivers.EndpointPolicy:
 			d.state.EndpointPolicies[o.EndpointID] = o
 		default:
@@ -76,6 +78,12 @@ func (d *driver) Delete(k drivers.Kind, id string) {
 		switch k {
 		case drivers.KindPolicyRuleSet:
 			delete(d.state.Sets, id)
+		case drivers.KindPolicyPeer:
+			for at, class := range d.state.Peers {
+				if (drivers.PolicyPeer{Tenant: at.Tenant, Addr: at.Addr, Class: class}).Key().ID == id {
+					delete(d.state.Peers, at)
+				}
+			}
 		case drivers.KindEndpointPolicy:
 			delete(d.state.EndpointPolicies, id)
 		default:
@@ -175,9 +183,7 @@ func TestControllerFollows(t *testing.T) {
 			g, ok := r.EndpointPolicies[id]
 			var got []string
 			for _, a := range r.Sets[g.In].Allows {
-				for _, p := range a.Peers {
-					got = append(got, p.Addr().String())
-				}
+				got = append(got, r.peersOf("default", a)...)
 			}
 			return ok && (g.In != "") == want && g.Out == "" && slices.Equal(got, peers)
 		}

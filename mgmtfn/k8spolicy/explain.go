@@ -20,13 +20,15 @@ func (w *ClusterState) decide(p Pod, out bool, c judge.Connection) *flowapi.Deci
 		at, direction = flowapi.AtSource, "egress"
 	}
 	var isolating []string
+	tenant := w.tenant(p)
+	c.SrcClass, c.DstClass = w.classOf(tenant, c.Src), w.classOf(tenant, c.Dst)
 	for _, policy := range w.selecting(p) {
 		side := policy.side(out)
 		if !side.Isolates {
 			continue
 		}
 		isolating = append(isolating, policy.Key.String())
-		s := selection{cluster: w, done: map[ruleKey]found{}, pod: p, tenant: w.tenant(p), out: out}
+		s := selection{cluster: w, done: map[ruleKey]found{}, pod: p, tenant: tenant, out: out}
 		for i, r := range side.Rules {
 			allows := s.rule(ruleKey{policy.Key, out, i, s.tenant}, r)
 			if judge.Set(ofnet.PolicyRuleSet{Out: out, Allows: allows}, c) >= 0 {

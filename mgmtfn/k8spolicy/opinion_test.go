@@ -129,7 +129,7 @@ func TestSecondOpinion(t *testing.T) {
 			check := func(pod *corev1.Pod, set string, peer netip.Addr, egress bool) {
 				want := o.allowed(egress, q)
 				verdicts[want]++
-				got := set == "" || allows(r.Sets[set], peer, protocols[q.proto], uint16(q.port))
+				got := set == "" || r.allows(set, peer, protocols[q.proto], uint16(q.port))
 				if model := c.allowed(pod, egress, q); got != want || model != want {
 					t.Fatalf("seed %d: allowed %t, by the model %t, expected %t: pod %s/%s %v, egress %t, %+v\nset %+v", seed, got, model, want, pod.Namespace, pod.Name, pod.Labels, egress, q, r.Sets[set])
 				}

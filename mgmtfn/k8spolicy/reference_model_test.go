@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
 )
 
 // cluster is what the API server has, for an evaluator that reads policies as their
@@ -176,10 +176,11 @@ func named(pod *corev1.Pod, name string, proto corev1.Protocol) int32 {
 	return -1
 }
 
-// allows is what a set means, written without regard to flows.
-func allows(s drivers.PolicyRuleSet, peer netip.Addr, proto uint8, port uint16) bool {
-	for _, a := range s.Allows {
-		peers := len(a.Peers) == 0 || slices.ContainsFunc(a.Peers, func(p netip.Prefix) bool { return p.Contains(peer) })
+// allows is what a set of the default tenant means, written without regard to flows.
+func (r Result) allows(set string, peer netip.Addr, proto uint8, port uint16) bool {
+	class, known := r.Peers[PeerAddr{"default", peer}]
+	for _, a := range r.Sets[set].Allows {
+		peers := len(a.Peers)+len(a.Classes) == 0 || known && slices.Contains(a.Classes, class) || slices.ContainsFunc(a.Peers, func(p netip.Prefix) bool { return p.Contains(peer) })
 		ports := len(a.Ports) == 0
 		for _, r := range a.Ports {
 			ports = ports || r.Proto == proto && r.Low <= port && port <= r.High
@@ -189,6 +190,20 @@ func allows(s drivers.PolicyRuleSet, peer netip.Addr, proto uint8, port uint16) 
 		}
 	}
 	return false
+}
+
+// peersOf lists the addresses of pods of a tenant that an Allow means, sorted, and its blocks.
+func (r Result) peersOf(tenant string, a ofnet.Allow) (out []string) {
+	for at, class := range r.Peers {
+		if at.Tenant == tenant && slices.Contains(a.Classes, class) {
+			out = append(out, at.Addr.String())
+		}
+	}
+	for _, p := range a.Peers {
+		out = append(out, p.String())
+	}
+	slices.Sort(out)
+	return out
 }
 
 // state is the cluster as Compile sees it.

@@ -14,6 +14,7 @@ import (
 	"github.com/sirupsen/logrus"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
 	"github.com/contiv/netplugin/ofnet/ofctrl/ovstest"
 )
@@ -27,12 +28,13 @@ type bridge struct {
 	sw      *ovstest.Switch
 	p       *ofnet.Pipeline
 	numbers map[string]uint32 // of sets
+	guarded map[string]ofnet.Endpoint
 	last    Result
 }
 
 func startBridge(t testing.TB) *bridge {
 	t.Helper()
-	b := &bridge{t: t, sw: ovstest.Start(t), numbers: map[string]uint32{"": 0}}
+	b := &bridge{t: t, sw: ovstest.Start(t), numbers: map[string]uint32{"": 0}, guarded: map[string]ofnet.Endpoint{}}
 	b.sw.AddBridge("br")
 	log := logrus.New()
 	log.SetOutput(io.Discard)
@@ -60,24 +62,33 @@ func (b *bridge) flush() {
 	}
 }
 
-// declare has the bridge hold the sets of a result instead of those before.
+// declare has the bridge hold what a result says instead of the one before, as a driver does.
 func (b *bridge) declare(now Result) {
-	for id, set := range now.Sets {
-		if old, ok := b.last.Sets[id]; ok && old.Equal(set) {
-			continue
-		}
-		if b.numbers[id] == 0 {
-			b.numbers[id] = ofnet.LowestPolicyRuleSet + uint32(len(b.numbers))
-		}
-		b.Set("allow/"+id, b.p.Program(ofnet.PolicyRuleSet{ID: id, Number: b.numbers[id], Out: set.Out, Allows: set.Allows}))
-	}
-	for id := range b.last.Sets {
-		if _, ok := now.Sets[id]; !ok {
-			b.Remove("allow/" + id)
-		}
-	}
+	now.Declare(b, b.last)
 	b.last = now
 }
+
+// Apply implements Declarer.
+func (b *bridge) Apply(o drivers.Object) {
+	switch o := o.(type) {
+	case drivers.PolicyRuleSet:
+		if b.numbers[o.ID] == 0 {
+			b.numbers[o.ID] = ofnet.LowestPolicyRuleSet + uint32(len(b.numbers))
+		}
+		b.Set(owner(o.Key()), b.p.Program(ofnet.PolicyRuleSet{ID: o.ID, Number: b.numbers[o.ID], Out: o.Out, Allows: o.Allows}))
+	case drivers.PolicyPeer:
+		b.Set(owner(o.Key()), b.p.Program(ofnet.PolicyPeer{ID: o.Key().ID, VRF: 1, Addr: o.Addr, Class: o.Class}))
+	case drivers.EndpointPolicy:
+		if e, here := b.guarded[o.EndpointID]; here {
+			b.Set(owner(o.Key()), b.p.Program(ofnet.EndpointPolicy{Endpoint: e, In: b.numbers[o.In], Out: b.numbers[o.Out]}))
+		}
+	}
+}
+
+// Delete implements Declarer.
+func (b *bridge) Delete(k drivers.Kind, id string) { b.Remove(owner(drivers.Key{Kind: k, ID: id})) }
+
+func owner(k drivers.Key) string { return fmt.Sprint(k.Kind, "/", k.ID) }
 
 var remoteHost = netip.MustParseAddr("192.168.60.11")
 
@@ -123,6 +134,7 @@ func TestPoliciesOnARealSwitch(t *testing.T) {
 			if i < here {
 				e.Port = uint32(i + 1)
 				local[e.ID] = Key{pod.Namespace, pod.Name}
+				b.guarded[e.ID] = *e
 			} else {
 				e.VTEP = remoteHost
 			}
@@ -130,10 +142,6 @@ func TestPoliciesOnARealSwitch(t *testing.T) {
 		}
 		r := w.Compile(local)
 		b.declare(r)
-		for _, e := range endpoints[:here] {
-			guard := r.EndpointPolicies[e.ID]
-			b.Set("guard/"+e.ID, b.p.Program(ofnet.EndpointPolicy{Endpoint: e, In: b.numbers[guard.In], Out: b.numbers[guard.Out]}))
-		}
 		b.Set("vrf", b.p.Program(ofnet.VRFPolicy{VRF: 1, Generation: uint32(round + 1), EndpointPoliciesOnly: true}))
 		b.flush()
 		for range 25 {

@@ -18,6 +18,7 @@ type Connection struct {
 	Proto              uint8 // IP protocol; ICMP means that of the addresses' family
 	SrcPort, DstPort   uint16
 	SrcGroup, DstGroup uint32 // numbers of groups; 0: none
+	SrcClass, DstClass uint32 // of the addresses, as peers of policies; 0: none
 }
 
 // Verdict is what becomes of a connection. Of two verdicts at the same priority the greater
@@ -93,12 +94,12 @@ func (c Connection) proto() uint8 {
 // Set returns the index of the Allow of a set that allows a connection; -1: none does, which
 // denies.
 func Set(s ofnet.PolicyRuleSet, c Connection) int {
-	peer := c.Src
+	peer, class := c.Src, c.SrcClass
 	if s.Out {
-		peer = c.Dst
+		peer, class = c.Dst, c.DstClass
 	}
 	return slices.IndexFunc(s.Allows, func(a ofnet.Allow) bool {
-		peers := len(a.Peers) == 0 || slices.ContainsFunc(a.Peers, func(p netip.Prefix) bool { return p.Contains(peer) })
+		peers := len(a.Peers)+len(a.Classes) == 0 || class != 0 && slices.Contains(a.Classes, class) || slices.ContainsFunc(a.Peers, func(p netip.Prefix) bool { return p.Contains(peer) })
 		ports := len(a.Ports) == 0 || slices.ContainsFunc(a.Ports, func(r ofnet.PortRange) bool {
 			return r.Proto == c.Proto && r.Low <= c.DstPort && c.DstPort <= r.High
 		})

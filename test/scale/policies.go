@@ -112,21 +112,7 @@ func (p *policed) fill(w workload, pods, policies int) (all []*corev1.Pod, err e
 // declare compiles what pods may, declares what has changed, and waits until it is sent.
 func (p *policed) declare(ctx context.Context) error {
 	now := p.cluster.Compile(p.here)
-	for id, set := range now.Sets {
-		if old, known := p.last.Sets[id]; !known || !old.Equal(set) {
-			p.Apply(set)
-		}
-	}
-	for id, e := range now.EndpointPolicies {
-		if p.last.EndpointPolicies[id] != e {
-			p.Apply(e)
-		}
-	}
-	for id := range p.last.Sets {
-		if _, still := now.Sets[id]; !still {
-			p.Delete(drivers.KindPolicyRuleSet, id)
-		}
-	}
+	now.Declare(p, p.last)
 	p.last = now
 	return p.Flushed(ctx)
 }

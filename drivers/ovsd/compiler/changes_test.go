@@ -79,6 +79,10 @@ func (r changes) service() drivers.Service {
 	return s
 }
 
+func (r changes) policyPeer() drivers.PolicyPeer {
+	return drivers.PolicyPeer{Tenant: pick(r, "default", "blue", "red"), Addr: netip.AddrFrom4([4]byte{10, 9, 9, byte(r.IntN(3))}), Class: uint32(1 + r.IntN(2))}
+}
+
 func (r changes) ruleSet() drivers.PolicyRuleSet {
 	s := drivers.PolicyRuleSet{ID: pick(r, "s1", "s2", "s3"), Out: r.IntN(2) == 0}
 	for i := range r.IntN(3) {
@@ -143,7 +147,7 @@ func (r changes) seldom() {
 
 // change makes one change.
 func (r changes) change() {
-	switch r.IntN(16) {
+	switch r.IntN(17) {
 	case 0:
 		r.seldom()
 	case 1, 2:
@@ -162,13 +166,15 @@ func (r changes) change() {
 		r.c.Apply(drivers.EndpointPolicy{EndpointID: r.endpointID(), In: pick(r, "", "s1", "s2"), Out: pick(r, "", "s2", "s3")})
 	case 13:
 		r.c.Apply(r.host())
+	case 14:
+		r.c.Apply(r.policyPeer())
 	default:
 		r.delete()
 	}
 }
 
 func (r changes) delete() {
-	o := pick[drivers.Object](r, r.network(), r.endpoint(), r.service(), r.ruleSet(), r.host(),
+	o := pick[drivers.Object](r, r.network(), r.endpoint(), r.service(), r.ruleSet(), r.policyPeer(), r.host(),
 		drivers.EndpointPolicy{EndpointID: r.endpointID()}, drivers.Rule{Rule: ofnet.Rule{ID: pick(r, "r1", "r2", "r3")}})
 	r.c.Delete(o.Key().Kind, o.Key().ID)
 }
@@ -189,6 +195,9 @@ func (r changes) objects() (all []drivers.Object) {
 		all = append(all, o)
 	}
 	for _, o := range in.RuleSets {
+		all = append(all, o)
+	}
+	for _, o := range in.PolicyPeers {
 		all = append(all, o)
 	}
 	for _, o := range in.EndpointPolicies {

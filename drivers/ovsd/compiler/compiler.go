@@ -46,7 +46,10 @@ type Compiler struct {
 	subjects    subjects
 	setBridges  map[string]encaps
 
+	subjectBridges map[string]encaps // by tenant
+
 	fingerprints map[string]uint64 // of rule sets
+	peerSums     map[string]uint64 // of policy peers, by tenant
 
 	tenantOfVRF map[uint16]string
 	setNumbers  numbers[string]
@@ -88,7 +91,7 @@ func newCompiler(cfg Config, in Inputs, table []dependency) *Compiler {
 		cfg: cfg, tenants: map[string]int{}, vlans: map[string]int{}, members: map[string]members{}, tenantsHere: map[string]bool{}, moved: map[string]bool{}, rules: map[string]*ofnet.RuleSet{}, audits: map[string]int{}, infra: map[string]int{}, peers: map[string]int{},
 		pipelines: map[ofnet.Encap]*ofnet.Pipeline{}, settings: map[ofnet.Encap]ofnet.Settings{}, modeErrs: map[ofnet.Encap]error{},
 		seen: map[string]bool{}, ruled: map[string]bool{}, peered: map[string]bool{},
-		owners: newOwnerTable(), locations: newLocations(), groupTags: newGroupVLANs(), subjects: newSubjects(), setBridges: map[string]encaps{}, fingerprints: map[string]uint64{},
+		owners: newOwnerTable(), locations: newLocations(), groupTags: newGroupVLANs(), subjects: newSubjects(), setBridges: map[string]encaps{}, subjectBridges: map[string]encaps{}, fingerprints: map[string]uint64{}, peerSums: map[string]uint64{},
 		tenantOfVRF: map[uint16]string{}, setNumbers: newNumbers[string](), frontends: newNumbers[frontendID](), services: map[realisedService]ofnet.Service{},
 	}
 	for k := range c.markers {
@@ -119,6 +122,7 @@ func (c *Compiler) load(in Inputs) {
 	applyAll(c, in.Rules)
 	applyAll(c, in.Services)
 	applyAll(c, in.RuleSets)
+	applyAll(c, in.PolicyPeers)
 	applyAll(c, in.EndpointPolicies)
 	applyAll(c, in.Hosts)
 	c.SetControlPorts(in.ControlPorts)

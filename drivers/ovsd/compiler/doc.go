@@ -29,8 +29,10 @@
 //	         └──────────► tenant rules ────► endpoints of the tenant
 //	service ────────────────────────────────► service
 //	rule set ───────────────────────────────► rule set, tenants of those subject to it
+//	policy peer ────────────────────────────► policy peer, tenant
 //	endpoint policy ┬───────────────────────► policy, tenant
 //	                ├───► policy subject ──► tenant
+//	                │     └► subject bridges ► policy peers of the tenant
 //	                └───► rule set bridges ► rule set
 //	host ────┬──────────► peer ────────────► peer
 //	         └──────────────────────────────► reach

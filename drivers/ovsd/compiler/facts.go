@@ -21,6 +21,7 @@ var facts = [numKinds]func(c *Compiler, key string) []string{
 	GroupTag:       (*Compiler).tagGroup,
 	PolicySubject:  (*Compiler).subject,
 	RuleSetBridges: (*Compiler).bridgesOfRuleSet,
+	SubjectBridges: (*Compiler).bridgesOfSubjects,
 }
 
 // flip records whether something holds, and returns its key if that has changed.
@@ -163,4 +164,19 @@ func (c *Compiler) bridgesOfRuleSet(set string) []string {
 		delete(c.setBridges, set)
 	}
 	return []string{set}
+}
+
+// bridgesOfSubjects records in which bridges a tenant's endpoints are subject to a policy.
+func (c *Compiler) bridgesOfSubjects(tenant string) []string {
+	var now encaps
+	for id := range c.subjects.tenants[tenant] {
+		now |= 1 << c.Endpoints[id].Network.Encap
+	}
+	if c.subjectBridges[tenant] == now {
+		return nil
+	}
+	if c.subjectBridges[tenant] = now; now == 0 {
+		delete(c.subjectBridges, tenant)
+	}
+	return []string{tenant}
 }

@@ -18,6 +18,7 @@ type Inputs struct {
 	Services         map[string]drivers.Service
 	RuleSets         map[string]drivers.PolicyRuleSet
 	EndpointPolicies map[string]drivers.EndpointPolicy // by endpoint id
+	PolicyPeers      map[string]drivers.PolicyPeer     // by tenant and address
 	Hosts            map[string]drivers.Host           // by label
 	ControlPorts     []ofnet.PortRange                 // besides those of the configuration
 	Synced           bool                              // the store has declared everything
@@ -65,6 +66,7 @@ func (in *Inputs) init() {
 	fill(&in.Rules)
 	fill(&in.Services)
 	fill(&in.RuleSets)
+	fill(&in.PolicyPeers)
 	fill(&in.EndpointPolicies)
 	fill(&in.Hosts)
 	fill(&in.Bridges)

@@ -17,6 +17,7 @@ const (
 	Rule
 	Service
 	RuleSet
+	PolicyPeer     // by tenant and address
 	EndpointPolicy // by endpoint
 	Host           // by label
 	ControlPorts
@@ -36,6 +37,7 @@ const (
 	GroupTag       // by endpoint: the VLAN of its group
 	PolicySubject  // by endpoint: the tenant under which it is subject to a policy here
 	RuleSetBridges // by rule set: the bridges in which endpoints are subject to it
+	SubjectBridges // by tenant: the bridges in which endpoints are subject to a policy
 
 	// Programs.
 	FixedFlows
@@ -46,6 +48,7 @@ const (
 	GroupVLANFlows // by VLAN
 	RuleFlows
 	RuleSetFlows
+	PolicyPeerFlows // by tenant and address
 	ServiceFlows
 	EndpointFlows
 	PolicyFlows // by endpoint
@@ -65,9 +68,9 @@ const (
 )
 
 var kindNames = [numKinds]string{
-	"global", "bridge", "synced", "cluster", "network", "endpoint", "port", "rule", "service", "rule set", "endpoint policy", "host", "control ports", "uplink", "tunnel",
-	"pipeline", "tenant here", "tenant seen", "tenant rules", "moved tenants", "peer", "address owner", "location", "group tag", "policy subject", "rule set bridges",
-	"fixed flows", "peer flows", "reach flows", "network flows", "flood flows", "group VLAN flows", "rule flows", "rule set flows", "service flows", "endpoint flows",
+	"global", "bridge", "synced", "cluster", "network", "endpoint", "port", "rule", "service", "rule set", "policy peer", "endpoint policy", "host", "control ports", "uplink", "tunnel",
+	"pipeline", "tenant here", "tenant seen", "tenant rules", "moved tenants", "peer", "address owner", "location", "group tag", "policy subject", "rule set bridges", "subject bridges",
+	"fixed flows", "peer flows", "reach flows", "network flows", "flood flows", "group VLAN flows", "rule flows", "rule set flows", "policy peer flows", "service flows", "endpoint flows",
 	"policy flows", "own-node flows", "tenant flows", "host port flows", "uplink flows",
 	"announcement", "neighbor", "bgp", "host plan", "ports",
 }
@@ -117,6 +120,7 @@ var dependencies = []dependency{
 	{Endpoint, GroupVLANFlows, groupVLAN},
 	{Endpoint, PolicySubject, sameIfLocal},
 	{Endpoint, RuleSetBridges, ruleSetsOfEndpoint},
+	{Endpoint, SubjectBridges, tenantOfSubject},
 	{Endpoint, EndpointFlows, sameIfHere},
 	{Endpoint, PolicyFlows, sameIfLocal},
 	{Endpoint, OwnNodeFlows, ifInfra},
@@ -144,6 +148,8 @@ var dependencies = []dependency{
 	{Service, ServiceFlows, same},
 	{RuleSet, RuleSetFlows, same},
 	{RuleSet, TenantFlows, tenantsOfRuleSet},
+	{PolicyPeer, PolicyPeerFlows, same},
+	{PolicyPeer, TenantFlows, tenantOfPolicyPeer},
 	{EndpointPolicy, PolicySubject, same},
 	{EndpointPolicy, RuleSetBridges, ruleSetsOfEndpoint},
 	{EndpointPolicy, PolicyFlows, same},
@@ -164,6 +170,7 @@ var dependencies = []dependency{
 	{Pipeline, GroupVLANFlows, allOf(GroupVLANFlows)},
 	{Pipeline, RuleFlows, allOf(RuleFlows)},
 	{Pipeline, RuleSetFlows, allOf(RuleSetFlows)},
+	{Pipeline, PolicyPeerFlows, allOf(PolicyPeerFlows)},
 	{Pipeline, ServiceFlows, allOf(ServiceFlows)},
 	{Pipeline, EndpointFlows, allOf(EndpointFlows)},
 	{Pipeline, PolicyFlows, allOf(PolicyFlows)},
@@ -189,6 +196,8 @@ var dependencies = []dependency{
 	{AddressOwner, HostPlan, one},
 	{Location, FloodFlows, same},
 	{GroupTag, GroupVLANFlows, same},
+	{PolicySubject, SubjectBridges, same},
 	{PolicySubject, TenantFlows, same},
 	{RuleSetBridges, RuleSetFlows, same},
+	{SubjectBridges, PolicyPeerFlows, policyPeersOfTenant},
 }

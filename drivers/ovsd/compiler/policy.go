@@ -3,6 +3,7 @@ package compiler
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/contiv/netplugin/drivers"
 	"github.com/contiv/netplugin/ofnet"
@@ -75,7 +76,33 @@ func (c *Compiler) policySum(tenant string) (sum uint64) {
 			sum += c.fingerprint(set)
 		}
 	}
+	if len(seen) > 1 {
+		sum += c.peerSums[tenant]
+	}
 	return sum
+}
+
+// countPolicyPeer adds a peer to what is summed up of its tenant's (by is 1), or removes it (-1).
+func (c *Compiler) countPolicyPeer(p drivers.PolicyPeer, by int) {
+	sum := ofnet.Fingerprint(p.Addr.String() + " " + strconv.FormatUint(uint64(p.Class), 10))
+	if c.peerSums[p.Tenant] += sum * uint64(by); c.peerSums[p.Tenant] == 0 {
+		delete(c.peerSums, p.Tenant)
+	}
+}
+
+// compilePolicyPeer tells the class of a peer in the bridges with endpoints subject to policies.
+func (c *Compiler) compilePolicyPeer(id string) Programs {
+	peer, declared := c.PolicyPeers[id]
+	bridges := c.subjectBridges[peer.Tenant]
+	if !declared || bridges == 0 {
+		return Programs{}
+	}
+	return c.everywhere(func(e ofnet.Encap, p *ofnet.Pipeline) ofnet.Program {
+		if !bridges.has(e) {
+			return ofnet.Program{}
+		}
+		return p.Program(ofnet.PolicyPeer{ID: id, VRF: c.vrf(peer.Tenant), Addr: peer.Addr, Class: peer.Class})
+	})
 }
 
 // fingerprint is a hash of what a rule set allows, 0 for one that is not declared.

@@ -15,20 +15,21 @@ var programs = [numKinds]struct {
 	owner   string // before the key
 	compile func(c *Compiler, key string) Programs
 }{
-	FixedFlows:     {"fixed", (*Compiler).compileFixed},
-	PeerFlows:      {"peer/", (*Compiler).compilePeer},
-	ReachFlows:     {"reach", (*Compiler).compileReach},
-	NetworkFlows:   {"net/", (*Compiler).compileNetwork},
-	FloodFlows:     {"flood/", (*Compiler).compileFlood},
-	GroupVLANFlows: {"vlan/", (*Compiler).compileGroupVLAN},
-	RuleFlows:      {"rule/", (*Compiler).compileRule},
-	RuleSetFlows:   {"rule-set/", (*Compiler).compileRuleSet},
-	EndpointFlows:  {"ep/", (*Compiler).compileEndpoint},
-	PolicyFlows:    {"endpoint-policy/", (*Compiler).compilePolicy},
-	OwnNodeFlows:   {"own-node", (*Compiler).compileOwnNode},
-	TenantFlows:    {"vrf/", (*Compiler).compileTenant},
-	HostPortFlows:  {"host", (*Compiler).compileHostPort},
-	UplinkFlows:    {"uplink/", (*Compiler).compileUplink},
+	FixedFlows:      {"fixed", (*Compiler).compileFixed},
+	PeerFlows:       {"peer/", (*Compiler).compilePeer},
+	ReachFlows:      {"reach", (*Compiler).compileReach},
+	NetworkFlows:    {"net/", (*Compiler).compileNetwork},
+	FloodFlows:      {"flood/", (*Compiler).compileFlood},
+	GroupVLANFlows:  {"vlan/", (*Compiler).compileGroupVLAN},
+	RuleFlows:       {"rule/", (*Compiler).compileRule},
+	RuleSetFlows:    {"rule-set/", (*Compiler).compileRuleSet},
+	PolicyPeerFlows: {"policy-peer/", (*Compiler).compilePolicyPeer},
+	EndpointFlows:   {"ep/", (*Compiler).compileEndpoint},
+	PolicyFlows:     {"endpoint-policy/", (*Compiler).compilePolicy},
+	OwnNodeFlows:    {"own-node", (*Compiler).compileOwnNode},
+	TenantFlows:     {"vrf/", (*Compiler).compileTenant},
+	HostPortFlows:   {"host", (*Compiler).compileHostPort},
+	UplinkFlows:     {"uplink/", (*Compiler).compileUplink},
 }
 
 func (c *Compiler) compileFixed(string) Programs {

@@ -39,6 +39,8 @@ func (c *Compiler) keys(k Kind, yield func(string)) {
 		each(c.Rules, yield)
 	case RuleSetFlows:
 		each(c.RuleSets, yield)
+	case PolicyPeerFlows:
+		each(c.PolicyPeers, yield)
 	case ServiceFlows:
 		each(c.Services, yield)
 	case EndpointFlows:
@@ -195,6 +197,20 @@ func tenantOfSubject(c *Compiler, key string, mark func(string)) {
 func tenantsOfRuleSet(c *Compiler, key string, mark func(string)) {
 	for id := range c.usersOf(key) {
 		tenantOfSubject(c, id, mark)
+	}
+}
+
+func tenantOfPolicyPeer(c *Compiler, key string, mark func(string)) {
+	if p, ok := c.PolicyPeers[key]; ok && len(c.subjects.tenants[p.Tenant]) > 0 {
+		mark(p.Tenant)
+	}
+}
+
+func policyPeersOfTenant(c *Compiler, tenant string, mark func(string)) {
+	for key, p := range c.PolicyPeers {
+		if p.Tenant == tenant {
+			mark(key)
+		}
 	}
 }
 

@@ -28,6 +28,8 @@ func (c *Compiler) Apply(o drivers.Object) {
 		set(c, Service, c.Services, o.ID, o, drivers.Service.Equal)
 	case drivers.PolicyRuleSet:
 		set(c, RuleSet, c.RuleSets, o.ID, o, drivers.PolicyRuleSet.Equal)
+	case drivers.PolicyPeer:
+		set(c, PolicyPeer, c.PolicyPeers, o.Key().ID, o, equal)
 	case drivers.EndpointPolicy:
 		set(c, EndpointPolicy, c.EndpointPolicies, o.EndpointID, o, equal)
 	case drivers.Host:
@@ -48,6 +50,8 @@ func (c *Compiler) Delete(k drivers.Kind, id string) {
 		remove(c, Service, c.Services, id)
 	case drivers.KindPolicyRuleSet:
 		remove(c, RuleSet, c.RuleSets, id)
+	case drivers.KindPolicyPeer:
+		remove(c, PolicyPeer, c.PolicyPeers, id)
 	case drivers.KindEndpointPolicy:
 		remove(c, EndpointPolicy, c.EndpointPolicies, id)
 	case drivers.KindHost:
@@ -141,6 +145,8 @@ func (c *Compiler) index(k Kind, row any, by int) {
 		}
 	case drivers.PolicyRuleSet:
 		delete(c.fingerprints, row.ID)
+	case drivers.PolicyPeer:
+		c.countPolicyPeer(row, by)
 	case drivers.Host:
 		if row.Label != c.cfg.HostLabel {
 			count(c.peers, row.VTEP.String(), by)
