@@ -88,23 +88,40 @@ func (d distinctions) equal(o distinctions) bool {
 	return maps.Equal(d.own, o.own) && maps.Equal(d.namespaces, o.namespaces) && maps.Equal(d.pods, o.pods) && maps.Equal(d.ports, o.ports)
 }
 
+// with are the distinctions of both.
+func (d distinctions) with(o distinctions) distinctions {
+	return distinctions{either(d.own, o.own), either(d.namespaces, o.namespaces), either(d.pods, o.pods), either(d.ports, o.ports)}
+}
+
+func either[K comparable](a, b map[K]bool) map[K]bool {
+	out := make(map[K]bool, len(a)+len(b))
+	maps.Copy(out, a)
+	maps.Copy(out, b)
+	return out
+}
+
 // kindOf reduces a pod to what rules ask.
 func (d distinctions) kindOf(p Pod, n Namespace, listed bool) kind {
-	k := kind{listed: listed, ofSpace: only(n.Labels, d.namespaces), labels: only(p.Labels, d.pods)}
-	if d.own[p.Key.Namespace] {
-		k.namespace = p.Key.Namespace
+	return d.reduce(kind{namespace: p.Key.Namespace, listed: listed, ofSpace: n.Labels, labels: p.Labels, ports: p.Ports})
+}
+
+// reduce returns a kind by fewer distinctions.
+func (d distinctions) reduce(k kind) kind {
+	out := kind{listed: k.listed, ofSpace: only(k.ofSpace, d.namespaces), labels: only(k.labels, d.pods)}
+	if d.own[k.namespace] {
+		out.namespace = k.namespace
 	}
 	seen := map[portName]bool{}
-	for _, port := range p.Ports {
+	for _, port := range k.ports {
 		at := portName{port.Name, port.Proto}
 		if d.ports[at] && !seen[at] { // the first counts
-			k.ports = append(k.ports, port)
+			out.ports = append(out.ports, port)
 		}
 		seen[at] = true
 	}
-	slices.SortFunc(k.ports, func(a, b NamedPort) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Proto, b.Proto)) })
-	k.name = fmt.Sprintf("%q %t %q %q %q", k.namespace, listed, k.ofSpace.String(), k.labels.String(), fmt.Sprint(k.ports))
-	return k
+	slices.SortFunc(out.ports, func(a, b NamedPort) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Proto, b.Proto)) })
+	out.name = fmt.Sprintf("%q %t %q %q %q", out.namespace, out.listed, out.ofSpace.String(), out.labels.String(), fmt.Sprint(out.ports))
+	return out
 }
 
 func only(all labels.Set, keys map[string]bool) labels.Set {
@@ -144,16 +161,21 @@ func newClasses() classes {
 	}
 }
 
+// nameOf sorts kinds, and names their class.
+func nameOf(kinds []kind) ([]kind, string) {
+	slices.SortFunc(kinds, func(a, b kind) int { return strings.Compare(a.name, b.name) })
+	kinds = slices.CompactFunc(kinds, func(a, b kind) bool { return a.name == b.name })
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	return kinds, strings.Join(names, " and ")
+}
+
 // get returns the class of kinds. Its number is the one that its name says, or the next free
 // one.
 func (c *classes) get(kinds []kind) *class {
-	slices.SortFunc(kinds, func(a, b kind) int { return strings.Compare(a.name, b.name) })
-	kinds = slices.CompactFunc(kinds, func(a, b kind) bool { return a.name == b.name })
-	var names []string
-	for _, k := range kinds {
-		names = append(names, k.name)
-	}
-	name := strings.Join(names, " and ")
+	kinds, name := nameOf(kinds)
 	if known, ok := c.named[name]; ok {
 		return known
 	}
@@ -202,14 +224,36 @@ func (c *classes) forget() {
 	}
 }
 
-// classify brings the classes of addresses up to date.
+// classify brings the classes of addresses up to date. What told pods apart at the last
+// compilation still does: classes become finer here, and coarser in coarsen.
 func (w *ClusterState) classify() {
 	if w.ruled {
 		w.ruled = false
-		if by := w.distinctions(); !by.equal(w.classes.by) {
-			w.classes.by, w.all = by, true
-		}
+		w.asked = w.distinctions()
+		w.distinguish(w.asked.with(w.compiled.by))
 	}
+	w.reclassify()
+}
+
+// coarsen lets no longer tell pods apart what was only told apart by policies that were gone at
+// the last compilation. Sets have treated such pods alike since then.
+func (w *ClusterState) coarsen() {
+	if !w.ruled {
+		w.distinguish(w.asked)
+	}
+}
+
+// Coarser reports whether the next compilation comes to fewer classes, if nothing changes.
+func (w *ClusterState) Coarser() bool { return !w.classes.by.equal(w.asked) }
+
+func (w *ClusterState) distinguish(by distinctions) {
+	if !by.equal(w.classes.by) {
+		w.classes.by, w.all = by, true
+	}
+}
+
+// reclassify finds the classes of addresses that may have changed.
+func (w *ClusterState) reclassify() {
 	if w.all {
 		w.all = false
 		for a := range w.classes.at {
@@ -254,4 +298,36 @@ func (w *ClusterState) classOf(tenant string, a netip.Addr) uint32 {
 		return class.number
 	}
 	return 0
+}
+
+// compiled is what classes were at the last compilation.
+type compiled struct {
+	by      distinctions
+	numbers map[string]uint32 // by name
+}
+
+// remember keeps what classes are.
+func (w *ClusterState) remember() {
+	w.compiled = compiled{by: w.classes.by, numbers: make(map[string]uint32, len(w.classes.named))}
+	for name, c := range w.classes.named {
+		w.compiled.numbers[name] = c.number
+	}
+}
+
+// origins lists the classes that there were not at the last compilation, with the one that each
+// was part of then; 0: none.
+func (w *ClusterState) origins() map[uint32]uint32 {
+	out := map[uint32]uint32{}
+	for name, c := range w.classes.named {
+		if _, known := w.compiled.numbers[name]; known {
+			continue
+		}
+		kinds := make([]kind, len(c.kinds))
+		for i, k := range c.kinds {
+			kinds[i] = w.compiled.by.reduce(k)
+		}
+		_, before := nameOf(kinds)
+		out[c.number] = w.compiled.numbers[before]
+	}
+	return out
 }

@@ -18,10 +18,12 @@ type ClusterState struct {
 	byAddress  map[netip.Addr]map[Key]struct{} // pods; of several tenants, or one that replaces another
 	// classes are what rules can tell pods apart by. What has changed since they were brought
 	// up to date: policies, everything, or pods at some addresses.
-	classes classes
-	ruled   bool
-	all     bool
-	moved   map[netip.Addr]struct{}
+	classes  classes
+	asked    distinctions // by the policies there are
+	compiled compiled
+	ruled    bool
+	all      bool
+	moved    map[netip.Addr]struct{}
 	// members caches the classes that a peer selects, until a tenant gets or loses one.
 	members map[memberKey][]member
 }

@@ -19,6 +19,10 @@ type Result struct {
 	EndpointPolicies map[string]drivers.EndpointPolicy // by endpoint id
 	Sets             map[string]drivers.PolicyRuleSet  // by id; each is referred to
 	Peers            map[PeerAddr]uint32               // classes of addresses; a set allows each of them
+
+	// origins are the classes that there were not at the compilation before, with the one that
+	// each was part of then; 0: none, so that an address comes to it by a change of a pod.
+	origins map[uint32]uint32
 }
 
 // PeerAddr is the address of a pod of a tenant.
@@ -30,8 +34,10 @@ type PeerAddr struct {
 // Compile returns the policies of this host's pods: pods maps endpoint ids to their pods.
 // Unknown pods have no policies.
 func (w *ClusterState) Compile(pods map[string]Key) Result {
+	w.coarsen()
 	w.classify()
-	r := Result{EndpointPolicies: map[string]drivers.EndpointPolicy{}, Sets: map[string]drivers.PolicyRuleSet{}, Peers: map[PeerAddr]uint32{}}
+	r := Result{EndpointPolicies: map[string]drivers.EndpointPolicy{}, Sets: map[string]drivers.PolicyRuleSet{}, Peers: map[PeerAddr]uint32{}, origins: w.origins()}
+	w.remember()
 	done := map[ruleKey]found{}
 	for id, key := range pods {
 		g := drivers.EndpointPolicy{EndpointID: id}

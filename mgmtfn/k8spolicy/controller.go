@@ -218,11 +218,15 @@ func (c *Controller) declare() {
 	}
 	c.mu.Lock()
 	now := c.cluster.Compile(pods)
+	coarser := c.cluster.Coarser()
 	c.mu.Unlock()
 	now.Declare(c.cfg.Driver, c.declared)
 	c.declared = now
 	c.mu.Lock()
 	c.done = seen
+	if coarser {
+		c.touch()
+	}
 	c.changed.Broadcast()
 	c.mu.Unlock()
 }

@@ -41,7 +41,7 @@ type driver struct {
 }
 
 func newDriver(t *testing.T, pods map[string]string) *driver {
-	return &driver{t: t, pods: pods, state: Result{map[string]drivers.EndpointPolicy{}, map[string]drivers.PolicyRuleSet{}, map[PeerAddr]uint32{}}}
+	return &driver{t: t, pods: pods, state: Result{map[string]drivers.EndpointPolicy{}, map[string]drivers.PolicyRuleSet{}, map[PeerAddr]uint32{}, nil}}
 }
 
 func (d *driver) with(f func()) {

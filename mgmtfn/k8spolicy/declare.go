@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/contiv/netplugin/drivers"
+	"github.com/contiv/netplugin/ofnet"
 )
 
 // Declarer takes what Declare declares: a drivers.Driver.
@@ -12,21 +13,23 @@ type Declarer interface {
 	Delete(k drivers.Kind, id string)
 }
 
-// Declare declares what r says differently than before, which is what has been declared.
+// Declare declares what r says differently than before, which is the result of the compilation
+// before it, and has been declared.
 //
-// A set and the peers in its classes are declared before an endpoint policy refers to it, and
-// deleted after. A peer that goes from one class to another is allowed meanwhile what either
-// result allows: while any does, changed sets also say what they said before.
+// Meanwhile every connection is allowed or denied by what either result says:
+//   - a set that is there also gets the classes that are new, for what it has said of the
+//     addresses that go to them
+//   - then addresses change their classes
+//   - then sets say what they are to say, and endpoint policies refer to them
+//   - what nothing refers to goes last
 func (r Result) Declare(to Declarer, before Result) {
-	both := r.movesPeers(before)
-	for id, s := range r.Sets {
-		old, had := before.Sets[id]
-		switch {
-		case had && old.Equal(s):
-		case had && both:
-			to.Apply(union(s, old))
-		default:
-			to.Apply(s)
+	stretched := map[string]bool{}
+	if r.movesPeers(before) {
+		for id, old := range before.Sets {
+			if s, more := r.stretch(old); more {
+				to.Apply(s)
+				stretched[id] = true
+			}
 		}
 	}
 	for at, class := range r.Peers {
@@ -34,23 +37,29 @@ func (r Result) Declare(to Declarer, before Result) {
 			to.Apply(drivers.PolicyPeer{Tenant: at.Tenant, Addr: at.Addr, Class: class})
 		}
 	}
+	for id, s := range r.Sets {
+		if old, had := before.Sets[id]; !had || stretched[id] || !old.Equal(s) {
+			to.Apply(s)
+		}
+	}
 	for id, g := range r.EndpointPolicies {
 		if old, ok := before.EndpointPolicies[id]; !ok || old != g {
 			to.Apply(g)
 		}
 	}
+	r.withdraw(to, before)
+}
+
+// withdraw takes back what r no longer says.
+func (r Result) withdraw(to Declarer, before Result) {
 	for id := range before.EndpointPolicies {
 		if _, ok := r.EndpointPolicies[id]; !ok {
 			to.Delete(drivers.KindEndpointPolicy, id)
 		}
 	}
-	for id, old := range before.Sets {
-		s, still := r.Sets[id]
-		switch {
-		case !still:
+	for id := range before.Sets {
+		if _, ok := r.Sets[id]; !ok {
 			to.Delete(drivers.KindPolicyRuleSet, id)
-		case both && !old.Equal(s):
-			to.Apply(s)
 		}
 	}
 	for at, class := range before.Peers {
@@ -70,8 +79,23 @@ func (r Result) movesPeers(before Result) bool {
 	return false
 }
 
-// union allows what either set does.
-func union(s, old drivers.PolicyRuleSet) drivers.PolicyRuleSet {
-	s.Allows = slices.Concat(s.Allows, old.Allows)
-	return s
+// stretch returns a set that also allows new classes: what it allows the class that they were
+// part of, or what it is to allow them.
+func (r Result) stretch(old drivers.PolicyRuleSet) (s drivers.PolicyRuleSet, more bool) {
+	s, s.Allows = old, slices.Clone(old.Allows)
+	for class, origin := range r.origins {
+		for i, a := range s.Allows[:len(old.Allows)] {
+			if origin != 0 && slices.Contains(old.Allows[i].Classes, origin) {
+				s.Allows[i].Classes = append(slices.Clone(a.Classes), class)
+				more = true
+			}
+		}
+		for _, a := range r.Sets[old.ID].Allows {
+			if origin == 0 && slices.Contains(a.Classes, class) {
+				s.Allows = append(s.Allows, ofnet.Allow{Classes: []uint32{class}, Ports: a.Ports, Name: a.Name})
+				more = true
+			}
+		}
+	}
+	return s, more
 }
