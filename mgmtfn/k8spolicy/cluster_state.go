@@ -171,12 +171,3 @@ func (w *ClusterState) standsFor(peer Peer, own, tenant string) []member {
 	w.members[key] = out
 	return out
 }
-
-// prefixes are a pod's addresses.
-func (p Pod) prefixes() []netip.Prefix {
-	out := make([]netip.Prefix, len(p.IPs))
-	for i, a := range p.IPs {
-		out[i] = netip.PrefixFrom(a, a.BitLen())
-	}
-	return out
-}

@@ -9,7 +9,7 @@
 // ClusterState holds what policies depend on: Namespaces, Pods and NetworkPolicies. Compile
 // makes of it, for the pods of this host alone, endpoint policies and the sets of connections they
 // refer to; pods that the same policies select share a set. As peers, pods that no rule tells
-// apart are a class: sets name classes, and addresses have one (docs/decisions/0039). It is a function of the
+// apart are a class: sets name classes, and addresses have one (docs/decisions/0041). It is a function of the
 // cluster state and has no side effects. Controller keeps a ClusterState equal to the API server's,
 // and the driver equal to what it compiles to. Nothing asks netmaster.
 package k8spolicy
