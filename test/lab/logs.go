@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
 const (
-	tailLines = 15
-	tailBytes = 16 << 10
-	tailWidth = 400 // bytes of a line
+	tailLines  = 15
+	crashLines = 150 // of what a program says last
+	tailBytes  = 64 << 10
+	tailWidth  = 400 // bytes of a line
 )
 
 // LogTail is the end of a daemon's log, to be read with an error.
@@ -34,9 +36,20 @@ func (h *Host) LogTail(daemon string) string {
 	return "the end of " + path + ":\n" + lastLines(b, tailLines)
 }
 
+// endsGo reports whether a line begins what a program in Go says last: a panic, a fatal error,
+// or what the race detector has found.
+func endsGo(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("panic: ")) || bytes.HasPrefix(line, []byte("fatal error: ")) || bytes.Equal(line, []byte("WARNING: DATA RACE"))
+}
+
+// lastLines are the last n lines, or those from where the program has ended.
 func lastLines(b []byte, n int) string {
 	lines := bytes.Split(bytes.TrimRight(b, "\n"), []byte("\n"))
-	lines = lines[max(0, len(lines)-n):]
+	first := max(0, len(lines)-n)
+	if at := slices.IndexFunc(lines, endsGo); at >= 0 && at < first {
+		first, lines = at, lines[:min(len(lines), at+crashLines)]
+	}
+	lines = lines[first:]
 	var out strings.Builder
 	for _, line := range lines {
 		if len(line) > tailWidth {
