@@ -49,8 +49,8 @@ type Allow struct {
 	Name string
 }
 
-// everybody reports whether it allows every peer.
-func (a Allow) everybody() bool { return len(a.Peers) == 0 && len(a.Classes) == 0 }
+// Everybody reports whether it allows every peer.
+func (a Allow) Everybody() bool { return len(a.Peers) == 0 && len(a.Classes) == 0 }
 
 // PortRange is a range of ports of a protocol; 0 to 65535 is the whole protocol.
 type PortRange struct {

@@ -88,7 +88,7 @@ func (b *allowRows) family(six bool) of.Match {
 
 // anyPort matches the peers.
 func (b *allowRows) anyPort(a Allow) (out []of.Match) {
-	if a.everybody() {
+	if a.Everybody() {
 		return []of.Match{b.mine}
 	}
 	for _, class := range a.Classes {
@@ -99,7 +99,7 @@ func (b *allowRows) anyPort(a Allow) (out []of.Match) {
 
 // peers matches the peers of a family.
 func (b *allowRows) peers(a Allow, six bool) []of.Match {
-	if a.everybody() {
+	if a.Everybody() {
 		return []of.Match{b.family(six)}
 	}
 	var out []of.Match

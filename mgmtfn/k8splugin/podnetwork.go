@@ -13,14 +13,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/contiv/netplugin/mgmtfn/attachment"
+	"github.com/contiv/netplugin/mgmtfn/k8splugin/kubeapi"
 	"github.com/contiv/netplugin/mgmtfn/placement"
 	"github.com/contiv/netplugin/state"
 	"github.com/contiv/netplugin/utils/errs"
@@ -49,46 +48,23 @@ func NewPodNetworks(api *rest.Config, node string, tenancy Tenancy, log logrus.F
 	if err != nil {
 		return nil, errs.New(errs.Invalid, "client of the API server: %w", err)
 	}
-	all, selector := watching.Resource(pods), fields.OneTermEqualSelector("spec.nodeName", node).String()
-	n := &PodNetworks{
-		api: client, tenancy: tenancy, namespaces: map[string]*metav1.PartialObjectMetadata{},
-		pods: cache.NewSharedIndexInformer(&cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				o.FieldSelector = selector
-				return all.List(ctx, o)
-			},
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				o.FieldSelector = selector
-				return all.Watch(ctx, o)
-			},
-		}, &metav1.PartialObjectMetadata{}, 0, nil),
+	ofNode := kubeapi.SelectMetadata(watching.Resource(pods), fields.OneTermEqualSelector("spec.nodeName", node))
+	informer, err := kubeapi.NewMetadataInformer(ofNode, namesOnly, "the pods of this node", log)
+	if err != nil {
+		return nil, err
 	}
-	if err := n.pods.SetTransform(namesOnly); err != nil {
-		return nil, fmt.Errorf("informer: %w", err)
-	}
-	if err := n.pods.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		log.WithError(err).Warn("cannot watch the pods of this node; retrying")
-	}); err != nil {
-		return nil, fmt.Errorf("informer: %w", err)
-	}
-	return n, nil
+	return &PodNetworks{api: client, tenancy: tenancy, pods: informer, namespaces: map[string]*metav1.PartialObjectMetadata{}}, nil
 }
 
 // namesOnly drops what does not name a pod or its network.
-func namesOnly(o any) (any, error) {
-	pod, ok := o.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return o, nil
-	}
-	small := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
-	}}
+func namesOnly(pod metav1.ObjectMeta) metav1.ObjectMeta {
+	small := metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels}
 	for _, key := range []string{placement.LabelTenant, placement.LabelNetwork, placement.LabelGroup, corev1.MirrorPodAnnotationKey} {
 		if value, ok := pod.Annotations[key]; ok {
-			metav1.SetMetaDataAnnotation(&small.ObjectMeta, key, value)
+			metav1.SetMetaDataAnnotation(&small, key, value)
 		}
 	}
-	return small, nil
+	return small
 }
 
 // Run follows the node's pods until ctx ends.

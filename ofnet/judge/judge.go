@@ -99,7 +99,7 @@ func Set(s ofnet.PolicyRuleSet, c Connection) int {
 		peer, class = c.Dst, c.DstClass
 	}
 	return slices.IndexFunc(s.Allows, func(a ofnet.Allow) bool {
-		peers := len(a.Peers)+len(a.Classes) == 0 || class != 0 && slices.Contains(a.Classes, class) || slices.ContainsFunc(a.Peers, func(p netip.Prefix) bool { return p.Contains(peer) })
+		peers := a.Everybody() || class != 0 && slices.Contains(a.Classes, class) || slices.ContainsFunc(a.Peers, func(p netip.Prefix) bool { return p.Contains(peer) })
 		ports := len(a.Ports) == 0 || slices.ContainsFunc(a.Ports, func(r ofnet.PortRange) bool {
 			return r.Proto == c.Proto && r.Low <= c.DstPort && c.DstPort <= r.High
 		})

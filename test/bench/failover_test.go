@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"syscall"
@@ -110,17 +111,27 @@ func leaderOf(ctx context.Context, l *lab.Lab, asked ...*lab.Host) (*lab.Host, e
 }
 
 func getJSON(ctx context.Context, h *lab.Host, path string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:9999"+path, http.NoBody)
+	body, err := get(ctx, h, path)
 	if err != nil {
 		return err
+	}
+	defer body.Close()
+	return json.NewDecoder(body).Decode(into)
+}
+
+// get asks the host's netmaster. The caller closes the answer.
+func get(ctx context.Context, h *lab.Host, path string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:9999"+path, http.NoBody)
+	if err != nil {
+		return nil, err
 	}
 	resp, err := h.HTTP().Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, resp.Status)
+		resp.Body.Close()
+		return nil, fmt.Errorf("%s: %s", path, resp.Status)
 	}
-	return json.NewDecoder(resp.Body).Decode(into)
+	return resp.Body, nil
 }

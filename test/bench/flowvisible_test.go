@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"net/http"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -23,16 +23,12 @@ type arrivals struct {
 
 // follow reads the stream of flows until ctx ends.
 func (a *arrivals) follow(ctx context.Context, h *lab.Host) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:9999"+flowapi.PathMaster+"?follow=true", http.NoBody)
+	stream, err := get(ctx, h, flowapi.PathMaster+"?follow=true")
 	if err != nil {
 		return err
 	}
-	resp, err := h.HTTP().Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	for events := json.NewDecoder(resp.Body); ; {
+	defer stream.Close()
+	for events := json.NewDecoder(stream); ; {
 		var e flowapi.Event
 		if err := events.Decode(&e); err != nil {
 			if ctx.Err() != nil {
@@ -100,7 +96,11 @@ func BenchmarkFlowVisible(b *testing.B) {
 						if _, err := conn.Write([]byte("x")); err != nil {
 							return err
 						}
-						began[uint16(netPort(conn.LocalAddr()))] = start
+						own, err := netip.ParseAddrPort(conn.LocalAddr().String())
+						if err != nil {
+							return err
+						}
+						began[own.Port()] = start
 						conn.Close()
 						time.Sleep(c.pause)
 					}
@@ -136,14 +136,4 @@ func BenchmarkFlowVisible(b *testing.B) {
 			}
 		})
 	}
-}
-
-func netPort(a net.Addr) int {
-	switch a := a.(type) {
-	case *net.TCPAddr:
-		return a.Port
-	case *net.UDPAddr:
-		return a.Port
-	}
-	return 0
 }

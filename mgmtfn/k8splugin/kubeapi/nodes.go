@@ -9,9 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -42,17 +40,7 @@ func NewNodes(cfg *rest.Config, only string, log logrus.FieldLogger) (*Nodes, er
 	if only != "" {
 		selector = fields.OneTermEqualSelector(metav1.ObjectNameField, only)
 	}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = selector.String()
-			return client.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = selector.String()
-			return client.Watch(ctx, o)
-		},
-	}
-	return nodesOf(source, func(ctx context.Context, name string) error {
+	return nodesOf(SelectMetadata(client, selector), func(ctx context.Context, name string) error {
 		_, err := client.Get(ctx, name, metav1.GetOptions{})
 		return err
 	}, log)
@@ -60,19 +48,12 @@ func NewNodes(cfg *rest.Config, only string, log logrus.FieldLogger) (*Nodes, er
 
 // nodesOf makes Nodes of where their metadata comes from.
 func nodesOf(source cache.ListerWatcher, get func(context.Context, string) error, log logrus.FieldLogger) (*Nodes, error) {
-	n := &Nodes{
-		get: get, log: log,
-		informer: cache.NewSharedIndexInformer(source, &metav1.PartialObjectMetadata{}, 0, nil),
+	informer, err := NewMetadataInformer(source, nameOnly, "the Nodes of the API server", log)
+	if err != nil {
+		return nil, err
 	}
-	if err := n.informer.SetTransform(nameOnly); err != nil {
-		return nil, fmt.Errorf("informer: %w", err)
-	}
-	if err := n.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		log.WithError(err).Warn("cannot watch the Nodes of the API server; retrying")
-	}); err != nil {
-		return nil, fmt.Errorf("informer: %w", err)
-	}
-	_, err := n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	n := &Nodes{get: get, log: log, informer: informer}
+	_, err = n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { n.broadcast() },
 		DeleteFunc: func(any) { n.broadcast() },
 	})
@@ -83,12 +64,8 @@ func nodesOf(source cache.ListerWatcher, get func(context.Context, string) error
 }
 
 // nameOnly drops what nobody looks at.
-func nameOnly(o any) (any, error) {
-	node, ok := o.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return o, nil
-	}
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: node.Name, ResourceVersion: node.ResourceVersion}}, nil
+func nameOnly(node metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: node.Name, ResourceVersion: node.ResourceVersion}
 }
 
 func (n *Nodes) broadcast() {
