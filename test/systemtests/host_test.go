@@ -286,8 +286,20 @@ func (c cluster) serveHTTP(name string) {
 // probes holds that a host gets an answer by HTTP.
 func (c cluster) probes(host, address string) { c.t.Helper(); c.saysTo(host, address, "") }
 
-// saysTo holds that what listens at an address answers so, before long.
+// saysTo holds that what listens at an address answers so, before long; "" is anything.
 func (c cluster) saysTo(from, address, want string) {
+	c.t.Helper()
+	c.answered(from, net.JoinHostPort(address, probePort), fmt.Sprintf("%q", want), func(got string) bool { return want == "" || got == want })
+}
+
+// answers holds that what listens at an address and port answers, before long, with a text
+// that begins so.
+func (c cluster) answers(from, address, begin string) {
+	c.t.Helper()
+	c.answered(from, address, begin+"...", func(got string) bool { return strings.HasPrefix(got, begin) })
+}
+
+func (c cluster) answered(from, address, want string, ok func(string) bool) {
 	c.t.Helper()
 	host, netns := from, ""
 	if container, err := c.Container(from); err == nil {
@@ -309,12 +321,12 @@ func (c cluster) saysTo(from, address, want string) {
 	}}
 	var got string
 	for deadline := time.Now().Add(eventually.Scaled(time.Minute)); ; time.Sleep(50 * time.Millisecond) {
-		got, err = get(c.t.Context(), client, "http://"+net.JoinHostPort(address, probePort)+"/")
-		if err == nil && (want == "" || got == want) {
+		got, err = get(c.t.Context(), client, "http://"+address+"/")
+		if err == nil && ok(got) {
 			return
 		}
 		if time.Now().After(deadline) {
-			c.t.Errorf("GET from %s to %s: %q, %v, expected %q", from, address, got, err, want)
+			c.t.Errorf("GET from %s to %s: %q, %v, expected %s", from, address, got, err, want)
 			return
 		}
 	}
