@@ -76,7 +76,7 @@ func (fair) endpoint(p *Pipeline, e Endpoint) []row {
 	}
 	from := of.NewMatch().InPort(e.Port)
 	var rows []row
-	if p.set.NDByAgent && p.layout.has(tableNDReply) {
+	if p.set.Kernel && p.layout.has(tableNDReply) {
 		rows = append(rows, row{tableNDReply, prioSpecific, from.ICMPv6(icmpv6NeighborSolicit), handOver(agentMeter(e.Port))})
 	}
 	if p.set.ConnectionRate == 0 {

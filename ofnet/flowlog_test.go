@@ -195,7 +195,7 @@ func FuzzDeniedPacket(f *testing.F) {
 // loggedFlows are those of a bridge whose connections are logged.
 func loggedFlows(t *testing.T) map[string]Program {
 	set := logModes()[VXLANRouting.String()]
-	set.FlowLog, set.NDByAgent = LogAll, true
+	set.FlowLog, set.Kernel = LogAll, true
 	p := newPipeline(t, set)
 	out := map[string]Program{"log only": p.Program(VRFPolicy{VRF: 9, Generation: 5, LogOnly: true})}
 	for kind, o := range logObjects(VXLANRouting.String()) {

@@ -12,8 +12,9 @@ type Settings struct {
 	ARPFlood bool // bridge modes: let ARP through instead of answering it
 	// AllowSpoofing lets containers send from addresses that are not theirs.
 	AllowSpoofing bool
-	// NDByAgent: the datapath cannot rewrite neighbor discovery, so the agent answers.
-	NDByAgent  bool
+	// Kernel: the datapath is that of the kernel. It cannot rewrite neighbor discovery, so the
+	// agent answers; and it leaves datagrams whole once it has tracked their fragments.
+	Kernel     bool
 	TunnelPort uint32 // OpenFlow port of the flow-based VXLAN port
 	HostMAC    MAC    // of this host's router on the uplinks (see HostMAC); VLAN routing
 	Round      uint16 // part of cookies

@@ -78,7 +78,7 @@ func TestAnswerSolicitation(t *testing.T) {
 // A real switch sends a solicitation to the agent, and the answer to the port it came from.
 func TestRealSwitchAsksTheAgent(t *testing.T) {
 	sw := ovstest.Start(t)
-	p := newPipeline(t, Settings{Encap: VXLAN, Routing: true, NDByAgent: true, AllowSpoofing: true, TunnelPort: testTunnelPort})
+	p := newPipeline(t, Settings{Encap: VXLAN, Routing: true, Kernel: true, AllowSpoofing: true, TunnelPort: testTunnelPort})
 	realBridge(t, sw, "br", routedFlows(p))
 	sw.AddDummyPort("br", "p1", "1")
 	sw.Ofctl("mod-port", "br", "p1", "up")

@@ -162,7 +162,7 @@ func (ndResponder) base(p *Pipeline) []row {
 // ndReplyRows are the part that is common to all advertisements.
 func ndReplyRows(p *Pipeline) []row {
 	solicit := of.NewMatch().ICMPv6(icmpv6NeighborSolicit)
-	if p.set.NDByAgent {
+	if p.set.Kernel {
 		return []row{{tableNDReply, prioNormal, solicit, handOver(rejectMeter)}}
 	}
 	return []row{

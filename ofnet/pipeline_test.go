@@ -106,7 +106,7 @@ func TestGoldenFlows(t *testing.T) {
 	vd := newPipeline(t, Settings{Encap: VLAN, Round: 1, DNS: names})
 	g := endpointPolicyBridges(t)["vrouter"].p
 	rh := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, Host: testAccess})
-	rated := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, ConnectionRate: 5000, NDByAgent: true})
+	rated := newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, ConnectionRate: 5000, Kernel: true})
 	open := newPipeline(t, Settings{Encap: VXLAN, TunnelPort: testTunnelPort, Round: 1, AllowSpoofing: true})
 	for _, c := range []struct {
 		name  string

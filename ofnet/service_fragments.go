@@ -26,6 +26,9 @@ import (
 // Nothing but connection tracking may rewrite addresses: Open vSwitch 3.1 takes the bytes of
 // a later fragment for a checksum and changes them. A container that is its own provider is
 // reached by rewriting, so its fragments go to another provider, or are dropped.
+//
+// The kernel's datapath takes datagrams apart again only where they leave. There it is enough to
+// track fragments once, in the zone of rules, and to begin the table again with the whole.
 
 // Values of ip_frag: the bits of all fragments, and of all but the first.
 const (
@@ -46,6 +49,9 @@ func (ip ipFamily) datagram(m of.Match) of.Match {
 
 // fragmentsFixed are the rows for fragments that all services share.
 func fragmentsFixed(p *Pipeline) []row {
+	if p.set.Kernel {
+		return nil
+	}
 	var rows []row
 	for _, ip := range ipFamilies() {
 		m := fragmented(of.NewMatch().EthType(ip.ethType))
@@ -59,6 +65,9 @@ func fragmentsFixed(p *Pipeline) []row {
 
 // fragmentsOf are the rows for fragments to the addresses of a service.
 func fragmentsOf(p *Pipeline, s Service) []row {
+	if p.set.Kernel {
+		return wholeOf(p, s)
+	}
 	ports := map[netip.Addr]int{}
 	for _, f := range s.Frontends {
 		if f.Proto == of.ProtoUDP {
@@ -69,6 +78,24 @@ func fragmentsOf(p *Pipeline, s Service) []row {
 	for _, f := range s.Frontends {
 		if f.Proto == of.ProtoUDP && ports[f.Addr.Addr()] == 1 {
 			rows = append(rows, fragmentsOfFrontend(p, s, f)...)
+		}
+	}
+	return rows
+}
+
+// wholeOf are the rows that have the kernel put together what goes to the addresses of a
+// service, and what comes from its providers.
+func wholeOf(p *Pipeline, s Service) []row {
+	whole := func(t table, priority uint16, a netip.Addr, m of.Match) row {
+		return row{t, priority, fragmented(m.With(regVRF.is(uint32(s.VRF))).EthType(familyOf(a).ethType)), lookUp(p, of.NewActions(), t)}
+	}
+	var rows []row
+	for _, f := range s.Frontends {
+		vip := f.Addr.Addr()
+		rows = append(rows, whole(tableService, prioSpecific, vip, of.NewMatch().Dst(host(vip))))
+		for _, v := range f.Providers {
+			from := v.Addr.Addr()
+			rows = append(rows, whole(tableServiceReply, prioNormal+1, from, of.NewMatch().Src(host(from))))
 		}
 	}
 	return rows

@@ -1,6 +1,7 @@
 package ofnet
 
 import (
+	"fmt"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -60,6 +61,37 @@ func TestFragmentsOfOnePort(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("with %d ports, fragments find the service: %t", ports, got)
+		}
+	}
+}
+
+// The kernel puts datagrams together for good, so all that flows do with fragments for a
+// service or from its providers is to track them once, and begin the table again.
+func TestFragmentsInTheKernel(t *testing.T) {
+	for mode, set := range hostModes {
+		set.Kernel = true
+		p, programs := hostFlows(t, set)
+		programs["svc"] = p.Program(webService(vxNet1, 0))
+		seen := map[table]int{}
+		for _, program := range programs {
+			for _, f := range program.Flows {
+				match, actions, _ := strings.Cut(f.String(), " actions=")
+				if !strings.Contains(match, "nw_frag=yes") {
+					continue
+				}
+				if again := fmt.Sprintf("ct(table=%d,zone=NXM_NX_REG2[0..15])", f.Table); actions != again {
+					t.Errorf("%s: %s: expected the actions %s", mode, f.String(), again)
+				}
+				for _, t := range []table{tableService, tableServiceReply} {
+					if f.Table == p.to(t) {
+						seen[t]++
+					}
+				}
+			}
+		}
+		// Of both families: 2 addresses, 6 providers.
+		if seen[tableService] != 2 || seen[tableServiceReply] != 6 {
+			t.Errorf("%s: flows of fragments by table: %v", mode, seen)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func TestRealSwitchReportsWhatWasWanted(t *testing.T) {
 		}},
 		{"guarded", endpointPolicyFlows(t)},
 		{"logged", loggedFlows(t)},
-		{"rated", routedFlows(newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, ConnectionRate: 5000, NDByAgent: true}))},
+		{"rated", routedFlows(newPipeline(t, Settings{Encap: VXLAN, Routing: true, TunnelPort: testTunnelPort, Round: 1, ConnectionRate: 5000, Kernel: true}))},
 		{"limited", map[string]Program{
 			"fixed": vrouter(t).Program(Base{}), "a": vrouter(t).Program(limited(local1, QoS{Rate: 10485, Burst: 100, DSCP: 46})),
 			"b": vrouter(t).Program(limited(local2, QoS{Rate: 1000})), "c": vrouter(t).Program(limited(red, QoS{DSCP: 10})),

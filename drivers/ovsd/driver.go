@@ -222,7 +222,7 @@ func (d *Driver) prepare(ctx context.Context) error {
 	d.vrfs = d.loadVRFs()
 	d.compiler.LoadVRFs(d.vrfs.numbers)
 	for encap, s := range d.bridges {
-		d.compiler.SetBridge(encap, compiler.BridgeState{Round: s.round, NDByAgent: kernel[encap]})
+		d.compiler.SetBridge(encap, compiler.BridgeState{Round: s.round, Kernel: kernel[encap]})
 	}
 	d.status.started = true
 	d.readPorts()

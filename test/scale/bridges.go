@@ -44,7 +44,7 @@ func newBridges(label string, vtep netip.Addr, policies bool, log logrus.FieldLo
 		}, compiler.Inputs{}),
 	}
 	for _, encap := range []ofnet.Encap{ofnet.VLAN, ofnet.VXLAN} {
-		b.compiler.SetBridge(encap, compiler.BridgeState{Round: 1, NDByAgent: true})
+		b.compiler.SetBridge(encap, compiler.BridgeState{Round: 1, Kernel: true})
 		b.switches[encap] = ofnet.NewSwitch(ofnet.SwitchConfig{
 			Name: encap.String(), Log: log,
 			Dial: func(context.Context, string) (ofnet.Channel, error) {

@@ -133,7 +133,7 @@ func (r changes) seldom() {
 		r.c.Apply(drivers.ClusterReach{Services: []netip.Prefix{netip.MustParsePrefix(pick(r, "10.96.0.0/12", "10.112.0.0/12"))}})
 	case 2:
 		e := pick(r, ofnet.VLAN, ofnet.VXLAN)
-		r.c.SetBridge(e, BridgeState{Round: 1, NDByAgent: r.IntN(2) == 0})
+		r.c.SetBridge(e, BridgeState{Round: 1, Kernel: r.IntN(2) == 0})
 	case 3:
 		r.c.SetSynced()
 	case 4:

@@ -69,7 +69,7 @@ func (c *Compiler) newPipeline(key string) []string {
 	}
 	now := ofnet.Settings{
 		Encap: e, Routing: c.Global.FwdMode == "routing", ARPFlood: c.Global.ARPMode == "flood",
-		AllowSpoofing: c.cfg.AllowSpoofing, NDByAgent: bridge.NDByAgent, TunnelPort: c.cfg.TunnelPort, HostMAC: ofnet.HostMAC(c.cfg.VTEP), Round: bridge.Round,
+		AllowSpoofing: c.cfg.AllowSpoofing, Kernel: bridge.Kernel, TunnelPort: c.cfg.TunnelPort, HostMAC: ofnet.HostMAC(c.cfg.VTEP), Round: bridge.Round,
 		EndpointPolicies: c.cfg.EndpointPolicies, DNS: c.cfg.DNS, ConnectionRate: c.cfg.ConnectionRate, FlowLog: c.cfg.FlowLog, Host: c.withNodeSNAT(c.HostAccess()),
 	}
 	if c.settings[e] == now {

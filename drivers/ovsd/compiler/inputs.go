@@ -36,8 +36,8 @@ type Inputs struct {
 
 // BridgeState is what programs depend on in a bridge.
 type BridgeState struct {
-	Round     uint16 // part of cookies
-	NDByAgent bool   // the datapath cannot rewrite neighbor discovery
+	Round  uint16 // part of cookies
+	Kernel bool   // the datapath is the kernel's
 }
 
 // PortNumber has the two numbers of a port: the switch's and the one in its name.
