@@ -136,6 +136,15 @@ func TestHostIsTheWayOut(t *testing.T) {
 		c.saysTo("loose", "192.168.2.11", "host2 to 192.168.2.10")
 		c.saysTo("web", "fd00:2::2", "host2 to fd00:2::1")
 	})
+	t.Run("what fits the path is told", func(t *testing.T) { // RFC 1191, RFC 8201
+		c := cluster{c.Lab, t}
+		c.run("host1", "ip route add 192.168.2.11 dev eth0 mtu lock 1300 && ip -6 route add fd00:2::2 dev eth0 mtu lock 1300")
+		for _, from := range []string{"web", "blue-web"} {
+			c.becomes(from, "ping -c 1 -W 1 -M do -s 1350 192.168.2.11 2>&1 | grep 'mtu *= *1300'")
+		}
+		c.becomes("web", "ping -c 1 -W 1 -M do -s 1350 fd00:2::2 2>&1 | grep 'mtu *= *1300'")
+		c.run("host1", "ip route del 192.168.2.11 dev eth0 && ip -6 route del fd00:2::2 dev eth0")
+	})
 	t.Run("not into another tenant", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		other := c.attach("host1", "other", "front")
