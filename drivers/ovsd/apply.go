@@ -55,12 +55,15 @@ func (d *Driver) Synced(source drivers.Source) {
 	d.wake()
 }
 
-// sweep lets the switches remove what a source has not declared.
+// sweep lets the switches remove what a source has not declared. In the VLAN bridge the
+// router does it for the store, as some of what the store declares is the router's.
 func (d *Driver) sweep(source drivers.Source) {
-	for _, s := range d.bridges {
+	for encap, s := range d.bridges {
 		switch source {
 		case drivers.SourceStore:
-			s.sw.InitialSyncDone()
+			if encap != ofnet.VLAN {
+				s.sw.InitialSyncDone()
+			}
 		case drivers.SourceServices:
 			s.sw.SweepStaleServices()
 		case drivers.SourcePolicies:

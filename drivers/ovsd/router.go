@@ -1,6 +1,7 @@
 package ovsd
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/netip"
@@ -32,7 +33,8 @@ type router struct {
 	err    error       // why it is not as wanted
 	told   string      // the last error that was logged
 
-	active  bool      // a speaker was configured; used by keepRouter only, like the following
+	swept   bool      // the bridge may remove what is not wanted; used by keepRouter only, like the following
+	active  bool      // a speaker was configured
 	leaving time.Time // when the speaker stopped being wanted
 
 	flows *delta.Map[string, routerFlows] // by owner in the switch; used by keepRouter only
@@ -115,9 +117,14 @@ func (d *Driver) keepRouter(ctx context.Context) error {
 	defer refresh.Stop()
 	ask := true
 	for {
-		open, err := d.routerPass(ctx, ask)
+		w := d.routerInput()
+		open, err := d.routerPass(ctx, w, ask)
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if w.synced && !d.router.swept { // the router's own flows have been declared, too
+			d.bridges[ofnet.VLAN].sw.InitialSyncDone()
+			d.router.swept = true
 		}
 		if d.router.note(err) && err != nil {
 			d.cfg.Log.WithError(err).Warn("cannot bring BGP to its configuration; retrying in 1s")
@@ -142,60 +149,58 @@ func (d *Driver) keepRouter(ctx context.Context) error {
 
 // routerInput is the input of a pass.
 type routerInput struct {
-	config   *bgp.Config
+	config   *bgp.Config // nil for none
+	err      error       // why there is none although one is declared
 	synced   bool
 	pipeline *ofnet.Pipeline
 	addrs    []netip.Addr // of the containers here
 }
 
-func (d *Driver) routerInput() (w routerInput, err error) {
+func (d *Driver) routerInput() routerInput {
 	config := d.router.speakerWanted()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	w = routerInput{config: config, synced: d.whole, pipeline: d.pipeline(d.bridges[ofnet.VLAN])}
+	w := routerInput{config: config, synced: d.whole, pipeline: d.pipeline(d.bridges[ofnet.VLAN])}
 	if w.config == nil || w.pipeline == nil {
 		w.config = nil
-		return w, nil
+		return w
 	}
 	switch {
 	case d.compiler.Global.FwdMode != "routing":
-		err = errs.New(errs.Invalid, "BGP needs forwarding mode routing, it is %q", d.compiler.Global.FwdMode)
+		w.err = errs.New(errs.Invalid, "BGP needs forwarding mode routing, it is %q", d.compiler.Global.FwdMode)
 	case len(d.cfg.Uplinks) == 0:
-		err = errs.New(errs.Invalid, "Unable to start protocol server without uplink: start netplugin with --vlan-uplinks")
+		w.err = errs.New(errs.Invalid, "Unable to start protocol server without uplink: start netplugin with --vlan-uplinks")
 	default:
-		err = w.config.Validate()
+		w.err = w.config.Validate()
 	}
-	if err != nil {
+	if w.err != nil {
 		w.config = nil
-		return w, err
+		return w
 	}
 	for id, e := range d.compiler.Endpoints {
 		if e.Local && e.Network.Encap == ofnet.VLAN && d.compiler.Ports[id].OpenFlow != 0 {
 			w.addrs = append(w.addrs, compiler.AddrsOf(e)...)
 		}
 	}
-	return w, nil
+	return w
 }
 
 // routerPass updates port, speaker and flows. open reports that a next hop is not resolved
 // yet; ask allows it to solicit next hops.
-func (d *Driver) routerPass(ctx context.Context, ask bool) (open bool, err error) {
-	w, err := d.routerInput()
+func (d *Driver) routerPass(ctx context.Context, w routerInput, ask bool) (open bool, err error) {
 	side := d.bridges[ofnet.VLAN]
 	if w.config == nil {
 		if !w.synced {
-			return false, err // it may still be declared
+			return false, w.err // it may still be declared
 		}
 		_ = d.router.speaker.Configure(nil) // removing the speaker cannot fail
 		if d.router.leave() {
-			return true, err
+			return true, w.err
 		}
 		d.setRouterFlows(nil)
 		side.sw.SweepStaleRoutes()
-		if gone := d.removeRouterPort(ctx); gone != nil && err == nil {
-			err = gone
-		}
-		return false, err
+		err := d.removeRouterPort(ctx)
+		return false, cmp.Or(w.err, err)
 	}
 	port, link, err := d.ensureRouterPort(ctx, *w.config)
 	if err != nil {

@@ -88,6 +88,22 @@ func startServer(ctx context.Context, cfg Config, log logrus.FieldLogger, wake f
 	return s, nil
 }
 
+// withdrawTime is how long neighbors have to take withdrawn routes in.
+const withdrawTime = 200 * time.Millisecond
+
+// withdraw withdraws everything before the sessions end for good. A notification alone is not
+// enough: if this end closes with something unread, the connection is reset, and neighbors may
+// see that first. They would take it for a restart and keep the routes for restartTime.
+func (s *server) withdraw(ctx context.Context) {
+	if err := s.setPaths(nil); err != nil {
+		s.log.WithError(err).Warn("cannot withdraw the host's routes; neighbors may keep them for a while")
+	}
+	select {
+	case <-time.After(withdrawTime):
+	case <-ctx.Done():
+	}
+}
+
 // stop ends all sessions. Gracefully means without a notification, so that neighbors that
 // support graceful restart keep the routes until the next speaker connects.
 func (s *server) stop(gracefully bool) {

@@ -196,6 +196,9 @@ func (s *Speaker) converge(ctx context.Context) error {
 		return nil
 	}
 	if srv != nil && (wanted == nil || !srv.cfg.same(wanted)) {
+		if wanted == nil {
+			srv.withdraw(ctx)
+		}
 		srv.stop(false)
 		s.use(nil)
 		srv = nil
@@ -222,11 +225,12 @@ func (s *Speaker) converge(ctx context.Context) error {
 	if err := srv.tell(ctx); err != nil {
 		return err
 	}
+	complete := srv.heardAll() // before the routes are read, which then have all that was heard
 	routes, err := srv.read()
 	if err != nil {
 		return err
 	}
-	s.publish(routes, srv.heardAll())
+	s.publish(routes, complete)
 	return nil
 }
 

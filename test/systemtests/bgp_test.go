@@ -101,6 +101,7 @@ func TestBGP(t *testing.T) {
 	t.Run("restart of netplugin under traffic", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		flows := c.flows("host1", vlanBridge)
+		noneGone := c.watchFlows("host1")
 		noneLost4, noneLost6 := c.watch(lab.OutsideName(1), a.IPv4), c.watch("a", lab.OutsideIP6(2))
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGTERM} {
 			c.restart("host1", "netplugin", signal)
@@ -108,6 +109,7 @@ func TestBGP(t *testing.T) {
 		}
 		noneLost4()
 		noneLost6()
+		noneGone()
 		c.eventually("the flows are those of before", func() error {
 			if diff := cmp.Diff(flows, c.flows("host1", vlanBridge)); diff != "" {
 				return fmt.Errorf("(-before +after):\n%s", diff)

@@ -193,13 +193,14 @@ func TestDNS(t *testing.T) {
 	t.Run("restart", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		ports := c.ports("host1")
-		noneLost := c.watch("client", db.IPv4)
+		noneGone, noneLost := c.watchFlows("host1"), c.watch("client", db.IPv4)
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 			c.restart("host1", "netplugin", signal)
 			c.dig("client", db.IPv4, gateway, "db")
 			c.dig("client", db.IPv4, gateway, "db", "+tcp")
 			c.dig("blue-client", blueDB.IPv4, gateway6, "blue-db", "+tcp")
 		}
+		noneGone()
 		noneLost()
 		if d := cmp.Diff(ports, c.ports("host1")); d != "" {
 			t.Errorf("ports (-before +after):\n%s", d)

@@ -66,10 +66,11 @@ func TestHostReachesContainers(t *testing.T) {
 			})
 			t.Run("restart of netplugin", func(t *testing.T) {
 				c := cluster{c.Lab, t}
-				noneLost4, noneLost6 := c.watch("host1", web.IPv4), c.watch("host1", web.IPv6)
+				noneGone, noneLost4, noneLost6 := c.watchFlows("host1"), c.watch("host1", web.IPv4), c.watch("host1", web.IPv6)
 				for range restartRounds() {
 					c.restart("host1", "netplugin", syscall.SIGKILL)
 				}
+				noneGone()
 				noneLost4()
 				noneLost6()
 			})
@@ -172,10 +173,11 @@ func TestHostIsTheWayOut(t *testing.T) {
 	t.Run("restart of netplugin", func(t *testing.T) {
 		c := cluster{c.Lab, t}
 		c.reaches("web", "192.168.2.11")
-		out, in := c.watch("web", "192.168.2.11"), c.watch("host1", web.IPv4)
+		noneGone, out, in := c.watchFlows("host1"), c.watch("web", "192.168.2.11"), c.watch("host1", web.IPv4)
 		for range restartRounds() {
 			c.restart("host1", "netplugin", syscall.SIGKILL)
 		}
+		noneGone()
 		out()
 		in()
 	})

@@ -70,10 +70,13 @@ func TestNetworkPolicy(t *testing.T) {
 	far := policy("far", "web", from("far"))
 	api.set("networkpolicies", deny, far)
 	soon("one of another host may", map[string]bool{"app": false, "far": true})
+	noneGone1, noneGone2 := c.watchFlows("host1"), c.watchFlows("host2")
 	for _, host := range []string{"host1", "host2"} {
 		c.restart(host, "netplugin", syscall.SIGKILL)
 	}
 	soon("the agents have restarted", map[string]bool{"app": false, "far": true})
+	noneGone1()
+	noneGone2()
 	api.set("networkpolicies", policy("out", "far", object{"policyTypes": []string{"Egress"}}))
 	soon("it may not leave", map[string]bool{"app": true, "far": false})
 	api.set("networkpolicies")

@@ -161,10 +161,11 @@ func TestPolicy(t *testing.T) {
 	})
 	t.Run("restart under traffic", func(t *testing.T) {
 		c := cluster{c.Lab, t}
-		noneLost, alive := c.watch("other", web.IPv4), c.stream("web", app)
+		noneGone, noneLost, alive := c.watchFlows("host1"), c.watch("other", web.IPv4), c.stream("web", app)
 		for range 3 {
 			c.restart("host1", "netplugin", 9)
 		}
+		noneGone()
 		noneLost()
 		alive()
 		c.connects("other", web, 81, false)

@@ -215,10 +215,12 @@ func serviceChurn(c cluster, svc service, client, changing lab.Container, labels
 		}
 	}
 	check("before", "")
+	noneGone := c.watchFlows("host1")
 	for range 2 {
 		c.restart("host1", "netplugin", syscall.SIGKILL)
 		check("after a restart of the agent", "")
 	}
+	noneGone()
 	for range 3 {
 		c.event("die", changing, nil)
 		c.eventually("connections to "+changing.Name+" end", func() error {
