@@ -52,7 +52,7 @@ conformance: deps kubernetes k8s-tests build ## run Kubernetes' own end-to-end t
 scale: deps build ## measure clusters of up to 1,000 hosts (as root), in about an hour, and write docs/scale.md
 	$(GO) run ./test/scale
 
-test-long: kubernetes containerd long race fuzz ## run all tests, long ones included, then the race detector and fuzzing
+test-long: kubernetes containerd long race fuzz test-vm ## run all tests, long ones included, then the race detector, fuzzing, and the tests on the kernel's datapath
 
 long: deps consul otelcol build ## run all tests, those that can take longer, longer
 	scripts/deps long
