@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,6 +59,7 @@ func TestKernelDatapath(t *testing.T) {
 		}
 	})
 	t.Run("SCTP", func(t *testing.T) { cluster{c.Lab, t}.sctp(a, near, far) })
+	t.Run("rules with ports for datagrams in fragments", func(t *testing.T) { cluster{c.Lab, t}.portsOfFragments(a, near, far) })
 	t.Run("bytes of connections are counted", func(t *testing.T) { cluster{c.Lab, t}.counts(a, near) })
 	t.Run("cleanup leaves nothing", func(t *testing.T) {
 		c := cluster{c.Lab, t}
@@ -115,6 +117,38 @@ func (c cluster) sctp(from lab.Container, to ...lab.Container) {
 	c.logged(from.Host, "an association", flowapi.Filter{To: to[0].IPv4}, func(r flowapi.Record) bool {
 		return r.Proto == "sctp" && len(r.Decisions) > 0 && r.Decisions[0].Verdict == "allowed"
 	})
+}
+
+// portsOfFragments holds that datagrams in fragments are judged by their ports, which
+// userspace cannot (decision 0014).
+func (c cluster) portsOfFragments(from lab.Container, to ...lab.Container) {
+	c.t.Helper()
+	c.netctl("policy", "rule-add", "guard", "2", "--direction=in", "--protocol=udp", "--action=deny", "--priority=1")
+	c.netctl("policy", "rule-add", "guard", "3", "--direction=in", "--protocol=udp", "--port="+largePort, "--action=allow", "--priority=2", "--wait")
+	for _, t := range to {
+		c.provideLarge(t)
+		c.exchanges(from, net.JoinHostPort(t.IPv4, largePort), t.Name)
+		c.exchanges(from, net.JoinHostPort(t.IPv6, largePort), t.Name)
+	}
+	c.netctl("policy", "rule-rm", "guard", "3")
+	for _, t := range to {
+		for _, address := range []string{t.IPv4, t.IPv6} {
+			for _, size := range sizes {
+				c.eventually(fmt.Sprintf("no answer to %d bytes", size[0]), func() error {
+					conn, err := c.dial(from, "udp", net.JoinHostPort(address, largePort))
+					if err != nil {
+						return err
+					}
+					defer conn.Close()
+					if name, err := exchange(conn, size[0], size[1]); err == nil {
+						return fmt.Errorf("%s answers", name)
+					}
+					return nil
+				})
+			}
+		}
+	}
+	c.netctl("policy", "rule-rm", "guard", "2", "--wait")
 }
 
 // counts holds that the flow log has what the kernel counts once it is told to.
