@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/containernetworking/plugins/pkg/ns"
@@ -175,6 +177,45 @@ func TestRules(t *testing.T) {
 		}
 		if found, err = RemoveRules(t.Context(), false); err != nil || found {
 			t.Errorf("second removal: %t, %v, expected none", found, err)
+		}
+	})
+}
+
+// Rules are read again only when nftables' rule set has changed: without a change nft is not
+// even started.
+func TestUnchangedRulesAreNotRead(t *testing.T) {
+	inNamespace(t, func(k *Keeper, _ map[string]string) {
+		want := first.rules()
+		later := func() error {
+			k.looked = k.looked.Add(-2 * lookAgain)
+			return k.applyRules(t.Context(), want)
+		}
+		for range 2 { // the first one changes the rule set itself
+			if err := later(); err != nil {
+				t.Fatal(err)
+			}
+			k.looked = time.Now()
+		}
+		path := os.Getenv("PATH")
+		t.Setenv("PATH", "")
+		if err := later(); err != nil {
+			t.Errorf("nothing has changed: %v", err)
+		}
+		t.Setenv("PATH", path)
+		if _, err := RemoveRules(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", "")
+		if err := later(); err == nil {
+			t.Error("the rules were flushed, and nobody looked")
+		}
+		t.Setenv("PATH", path)
+		k.looked = time.Now()
+		if err := later(); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkRules(t.Context(), want); err != nil {
+			t.Error(err)
 		}
 	})
 }

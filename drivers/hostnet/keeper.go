@@ -30,10 +30,12 @@ type Keeper struct {
 	cfg  Config
 	kick chan struct{}
 
-	// These are Run's. The rules that were there when they were last looked at. Looking costs a
-	// process, too much for every container.
+	// These are Run's. The rules that were there when they were last looked at, and the
+	// generation of the rule set then. Looking costs processes, too much for every container
+	// and every few seconds.
 	rules  []rule
 	looked time.Time
+	at     uint32
 	said   string // error that has been logged
 
 	mu  sync.Mutex
@@ -148,13 +150,22 @@ func (k *Keeper) apply(ctx context.Context, plan Plan) error {
 }
 
 func (k *Keeper) applyRules(ctx context.Context, want []rule) error {
-	if !k.looked.IsZero() && slices.Equal(want, k.rules) && time.Since(k.looked) < lookAgain {
+	known := !k.looked.IsZero() && slices.Equal(want, k.rules)
+	if known && time.Since(k.looked) < lookAgain {
+		return nil
+	}
+	now, genErr := generation() // before the rules are read, so that nothing is missed
+	if known && genErr == nil && now == k.at {
+		k.looked = time.Now()
 		return nil
 	}
 	if err := applyRules(ctx, want); err != nil {
 		k.looked = time.Time{}
 		return err
 	}
-	k.rules, k.looked = want, time.Now()
+	if genErr != nil {
+		now = 0 // no generation: numbers begin with 1
+	}
+	k.rules, k.looked, k.at = want, time.Now(), now
 	return nil
 }
