@@ -53,11 +53,11 @@ conformance: deps kubernetes k8s-tests build ## run Kubernetes' own end-to-end t
 scale: deps build ## measure clusters of up to 1,000 hosts (as root), in about an hour, and write docs/scale.md
 	$(GO) run ./test/scale
 
-test-long: kubernetes containerd long race fuzz test-vm ## run all tests, long ones included, then the race detector, fuzzing, and the tests on the kernel's datapath
+test-long: kubernetes containerd long race fuzz test-vm ## run all tests, long ones included, then the race detector, fuzzing, and the tests on the kernel's datapath, in about five hours
 
 long: deps consul otelcol build ## run all tests, those that can take longer, longer
 	scripts/deps long
-	CONTIV_LONG=1 $(GO) run ./scripts/gotest -alone /test/ $$($(CLUSTER) && echo -tags kubernetes) -p $(JOBS) -timeout 150m $(PACKAGES)
+	CONTIV_LONG=1 $(GO) run ./scripts/gotest -alone /test/ $$($(CLUSTER) && echo -tags kubernetes) -p $(JOBS) -timeout 240m $(PACKAGES)
 
 test-ovs: build ## run the tests of the switch with the Open vSwitch of other releases of Debian
 	@for release in trixie sid; do ovs=$$(scripts/ovs $$release) || exit; echo "== $$release"; \
