@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/contiv/netplugin/test/eventually"
 )
 
 // control is the control socket of a switch that answers on demand.
@@ -101,4 +103,14 @@ func TestCacheOfNobody(t *testing.T) {
 	if err := newCache(t.TempDir()).current(t.Context()); err == nil {
 		t.Error("nobody answers, and that is no error")
 	}
+}
+
+// TestCacheWasCurrent: a caller is not held until the next revalidation when the one that
+// counts is over. The switch answers no wait here, as long as nothing changes.
+func TestCacheWasCurrent(t *testing.T) {
+	s, dir := newControl(t)
+	c := newCache(dir)
+	// On a machine that has no processor for the switch it cannot be told, and is tried again.
+	eventually.True(t, "the caller goes on", func() bool { return c.current(t.Context()) == nil })
+	close(s.let)
 }
