@@ -48,9 +48,9 @@ func refused(log logrus.FieldLogger, who string) func(net.Addr, error) {
 }
 
 // serveClients serves etcd's own services to clients, each within its rights.
-func serveClients(l net.Listener, s *etcdserver.EtcdServer, open *streams, agents readers) *clientPort {
+func serveClients(l net.Listener, s *etcdserver.EtcdServer, open *streams, reads turns, agents readers) *clientPort {
 	p := &clientPort{listener: l, done: make(chan struct{}), server: v3rpc.Server(s, nil, nil,
-		grpc.Creds(handshaken{}), grpc.ChainUnaryInterceptor(agents.unary), grpc.ChainStreamInterceptor(open.intercept, agents.stream))}
+		grpc.Creds(handshaken{}), grpc.ChainUnaryInterceptor(agents.unary, reads.unary), grpc.ChainStreamInterceptor(open.intercept, agents.stream))}
 	go func() {
 		defer close(p.done)
 		select {

@@ -31,6 +31,9 @@ const (
 	// history is how many revisions are kept for watchers that were down; a watcher
 	// that missed more gets a snapshot.
 	history = "50000"
+	// catchUp is how many log entries a member that is alone keeps in memory: no other one
+	// ever asks for them, and one has up to a transaction's bytes.
+	catchUp = 100
 )
 
 // Config describes one member.
@@ -105,6 +108,7 @@ func (c Config) server(log *logger) (*embed.Config, error) {
 		e.ListenPeerUrls = nil
 		e.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "127.0.0.1:2380"}}
 		e.TickMs, e.ElectionMs = 10, 100
+		e.SnapshotCatchUpEntries = catchUp
 		return e, nil
 	}
 	e.TickMs, e.ElectionMs = 100, 1000

@@ -46,8 +46,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	open := newStreams()
-	ec.GRPCAdditionalServerOptions = append(ec.GRPCAdditionalServerOptions, grpc.ChainStreamInterceptor(open.intercept))
+	open, reads := newStreams(), newTurns()
+	ec.GRPCAdditionalServerOptions = append(ec.GRPCAdditionalServerOptions, grpc.ChainStreamInterceptor(open.intercept), grpc.ChainUnaryInterceptor(reads.unary))
 	var port net.Listener
 	if cfg.secure() {
 		if port, err = listenClients(cfg); err != nil {
@@ -71,7 +71,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	s := &Server{e: e, peers: peers, streams: open, log: log}
 	if port != nil {
-		s.clients = serveClients(port, e.Server, open, cfg.AgentReads)
+		s.clients = serveClients(port, e.Server, open, reads, cfg.AgentReads)
 	}
 	select {
 	case <-e.Server.ReadyNotify():
