@@ -185,15 +185,13 @@ func (m *member[T]) normalize(obj *T) error {
 
 // connect links an object to those that the field names.
 func (m *member[T]) connect(obj *T, tenant string) {
-	keys := Keys(tenant, m.texts(obj)...)
-	if m.Refers == TenantType {
-		keys = m.texts(obj)
-	}
-	if m.link != nil && len(keys) > 0 {
-		*m.link(obj) = Link{Type: m.Refers, Key: keys[0]}
-	}
-	if m.links != nil {
-		*m.links(obj) = NewLinkSet(m.Refers, keys)
+	switch {
+	case m.links != nil:
+		*m.links(obj) = NewLinkSet(m.Refers, Keys(tenant, m.texts(obj)...))
+	case m.Refers == TenantType:
+		*m.link(obj) = Link{Type: m.Refers, Key: *m.text(obj)}
+	case *m.text(obj) != "":
+		*m.link(obj) = Link{Type: m.Refers, Key: tenant + ":" + *m.text(obj)}
 	}
 }
 

@@ -94,6 +94,15 @@ func (k Kind[T, O]) Link(obj *T) {
 	}
 }
 
+// Texts calls f with each field of an object that is one text. f may replace it by an equal one.
+func (k Kind[T, O]) Texts(obj *T, f func(*string)) {
+	for i := range k.members {
+		if m := &k.members[i]; m.text != nil {
+			f(m.text(obj))
+		}
+	}
+}
+
 // NotFound is the error for a key that no object of the kind has.
 func (k Kind[T, O]) NotFound() error { return errs.New(errs.NotFound, "%s not found", k.Type) }
 

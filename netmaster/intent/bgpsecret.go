@@ -47,13 +47,10 @@ func passwordForAgent(cfg Config, b *contivmodel.Bgp) (password, secret string, 
 }
 
 // showBgp is a speaker as users see it.
-func showBgp(b *contivmodel.Bgp) *contivmodel.Bgp {
-	if !seal.Sealed(b.Password) {
-		return b
+func showBgp(b *contivmodel.Bgp) {
+	if seal.Sealed(b.Password) {
+		b.Password = contivmodel.HiddenPassword
 	}
-	shown := *b
-	shown.Password = contivmodel.HiddenPassword
-	return &shown
 }
 
 // BGPPassword returns the password of a host's speaker; "" if it has none. The error's kind

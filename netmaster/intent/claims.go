@@ -74,8 +74,20 @@ func (l *loader) address(rest string, kv objdb.KV) error {
 	if decodeErr != nil {
 		claim.Owner = "unreadable"
 	}
-	l.model.addrs.load(k, claim, kv.ModRevision)
+	l.model.addrs.load(l.compact(k, claim), claim, kv.ModRevision)
 	return decodeErr
+}
+
+// compact returns a key with texts that others have: the network's id, and the address as its
+// endpoint has it.
+func (l *loader) compact(k claimKey, claim *state.AddressClaim) claimKey {
+	l.model.texts.share(&k.net)
+	if id, ok := strings.CutPrefix(claim.Owner, ownerEndpoint("")); ok {
+		if ep := l.model.endpoints.base[id].v; ep != nil && ep.IPAddress == k.what {
+			return claimKey{k.net, ep.IPAddress}
+		}
+	}
+	return claimKey{k.net, strings.Clone(k.what)}
 }
 
 // lateTables are releases that are still expected.

@@ -58,16 +58,17 @@ func (c *collection[T, O]) Get(key string) (any, error) {
 	return nil, c.rows.kind.NotFound()
 }
 
-// show returns an object with its derived links, nil if it does not exist.
+// show returns an object with its links, nil if it does not exist.
 func (c *collection[T, O]) show(key string) *T {
 	r, ok := c.rows.base[key]
 	if !ok {
 		return nil
 	}
-	if c.rows.view == nil {
-		return r.v
+	obj := c.rows.link(r.v)
+	if c.rows.view != nil {
+		c.rows.view(obj)
 	}
-	return c.rows.view(r.v)
+	return obj
 }
 
 func (c *collection[T, O]) Put(ctx context.Context, key string, body []byte) (any, error) {
@@ -100,7 +101,6 @@ func (c *collection[T, O]) exists(key string) bool {
 // store creates or updates an object that has been checked.
 func (c *collection[T, O]) store(ctx context.Context, obj *T) (*T, error) {
 	key := c.rows.kind.Key(obj)
-	c.rows.kind.Link(obj)
 	return submit[*T](ctx, c.e.writer, c.rows.alone, func(x *tx) (reply, error) {
 		return func(int64) any { return c.show(key) }, c.rows.planStore(ctx, x, obj)
 	})

@@ -19,7 +19,7 @@ type endpointTables struct {
 	ofNetwork                      *index[string, state.Endpoint] // by network id
 	ofGroup                        *index[string, state.Endpoint] // by group id
 	ofHost                         *index[string, state.Endpoint] // by the host's label
-	ofMAC                          *index[string, state.Endpoint] // by macKey
+	ofMAC                          *index[string, state.Endpoint] // by macKey, those that are not derived from an address
 	ofContainer                    *index[string, state.Endpoint] // by container id
 }
 
@@ -28,13 +28,26 @@ func newEndpoints(m *model) endpointTables {
 	t.ofNetwork = t.indexed(func(_ string, e *state.Endpoint) string { return e.NetID })
 	t.ofGroup = t.indexed(func(_ string, e *state.Endpoint) string { return e.EndpointGroupKey })
 	t.ofHost = t.indexed(func(_ string, e *state.Endpoint) string { return e.HomingHost })
-	t.ofMAC = t.indexed(func(_ string, e *state.Endpoint) string { return macKey(e.NetID, e.MacAddress) })
+	t.ofMAC = t.indexedEach(func(_ string, e *state.Endpoint) []string {
+		if derived(e.MacAddress) {
+			return nil
+		}
+		return []string{macKey(e.NetID, e.MacAddress)}
+	})
 	t.ofContainer = t.indexedEach(func(_ string, e *state.Endpoint) []string {
 		if e.ContainerID == "" {
 			return nil
 		}
 		return []string{e.ContainerID}
 	})
+	t.compact = func(id string, e *state.Endpoint) {
+		ownKey(id, &e.ID)
+		if strings.HasSuffix(id, e.EndpointID) {
+			e.EndpointID = id[len(id)-len(e.EndpointID):]
+		}
+		ownKey(e.EndpointID, &e.ContainerID)
+		m.texts.share(&e.NetID, &e.ServiceName, &e.EndpointGroupKey, &e.HomingHost, &e.IntfName, &e.VtepIP)
+	}
 	return t
 }
 
@@ -137,8 +150,7 @@ func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (
 	if err != nil {
 		return nil, err
 	}
-	bindAddress(x, netID, v4, id)
-	ep.IPAddress = v4.String()
+	ep.IPAddress = bindAddress(x, net.ID, v4, id)
 	if ep.MacAddress, err = macFor(x, netID, v4, req.ConfigEP.MacAddress); err != nil {
 		return nil, err
 	}
@@ -147,16 +159,15 @@ func newEndpoint(x *tx, id, netID string, req masterapi.CreateEndpointRequest) (
 		if err != nil {
 			return nil, err
 		}
-		bindAddress(x, netID, v6, id)
-		ep.IPv6Address = v6.String()
+		ep.IPv6Address = bindAddress(x, net.ID, v6, id)
 	}
 	x.endpoints.put(x, id, ep)
 	return ep, nil
 }
 
 // bindAddress assigns an address from pick4 or pick6 to an endpoint, taking over a
-// reservation if there is one.
-func bindAddress(x *tx, net string, addr netip.Addr, endpoint string) {
+// reservation if there is one, and returns its text.
+func bindAddress(x *tx, net string, addr netip.Addr, endpoint string) string {
 	if s := x.spaces[net]; s.Take(addr) {
 		x.onUndo(func() { s.Free(addr) })
 	}
@@ -167,6 +178,7 @@ func bindAddress(x *tx, net string, addr netip.Addr, endpoint string) {
 		claim.ReservedBy, claim.Unreleased = releaser(before)
 	}
 	x.addrs.put(x, k, claim)
+	return k.what
 }
 
 // DeleteEndpoint removes an endpoint and frees its addresses. Its network or group may be

@@ -28,10 +28,8 @@ func registerContracts(m *model) contractsTables {
 			}
 			return nil
 		},
-		view: func(c *contivmodel.ExtContractsGroup) *contivmodel.ExtContractsGroup {
-			v := *c
-			v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofContracts, c.Key))
-			return &v
+		view: func(c *contivmodel.ExtContractsGroup) {
+			c.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofContracts, c.Key))
 		},
 	})}
 	t.ofTenant = t.indexed(func(_ string, c *contivmodel.ExtContractsGroup) string { return c.TenantName })

@@ -135,7 +135,7 @@ func tagsInUse(x *tx, pool string) []int {
 func (m *model) globalOper(g *contivmodel.Global, _ vteps) (contivmodel.GlobalOper, error) {
 	inUse := func(pool string) []int {
 		var in []int
-		for k := range m.tags.ofPool.keys[pool] {
+		for k := range m.tags.ofPool.under(pool) {
 			in = append(in, k.tag)
 		}
 		slices.Sort(in)

@@ -42,6 +42,10 @@ func registerGroups(m *model) groupTables {
 		return contivmodel.Keys(g.TenantName, g.ExtContractsGrps...)
 	})
 	t.records = records[state.EndpointGroup](m, state.GroupRoot)
+	t.records.compact = func(id string, g *state.EndpointGroup) {
+		ownKey(id, &g.ID)
+		m.texts.share(&g.GroupName, &g.TenantName, &g.NetworkName, &g.PktTagType, &g.Bandwidth)
+	}
 	return t
 }
 
@@ -96,16 +100,14 @@ func createGroup(x *tx, g *contivmodel.EndpointGroup) error {
 
 // viewGroup adds the rules that name the group, and its app profile: of several, the one
 // written last.
-func (m *model) viewGroup(g *contivmodel.EndpointGroup) *contivmodel.EndpointGroup {
-	v := *g
+func (m *model) viewGroup(g *contivmodel.EndpointGroup) {
 	var last int64
 	for _, key := range sortedKeys(m.apps.ofGroup, g.Key) {
 		if rev := m.apps.base[key].rev; rev >= last {
-			last, v.Links.AppProfile = rev, contivmodel.Link{Type: contivmodel.AppProfileType, Key: key}
+			last, g.Links.AppProfile = rev, contivmodel.Link{Type: contivmodel.AppProfileType, Key: key}
 		}
 	}
-	v.LinkSets.MatchRules = contivmodel.NewLinkSet(contivmodel.RuleType, sortedKeys(m.rules.onGroup, g.Key))
-	return &v
+	g.LinkSets.MatchRules = contivmodel.NewLinkSet(contivmodel.RuleType, sortedKeys(m.rules.onGroup, g.Key))
 }
 
 // checkPool returns the pool requested by a group, nil if it requests none.
@@ -166,7 +168,6 @@ func attach(x *tx, g *contivmodel.EndpointGroup, rec *state.EndpointGroup) error
 			return errs.New(errs.NotFound, "External contracts group %s not found", name)
 		}
 	}
-	x.groups.kind.Link(g)
 	x.groups.put(x, g.Key, g)
 	return nil
 }
@@ -255,7 +256,7 @@ func (m *model) groupOper(g *contivmodel.EndpointGroup, hosts vteps) (contivmode
 		return oper, err
 	}
 	var taken []contivmodel.Range
-	for k := range m.addrs.ofNetwork.keys[cfg.Name] {
+	for k := range m.addrs.ofNetwork.under(cfg.Name) {
 		if r, ok := contivmodel.ParseRange(k.what); ok && !isGroupOwner(m.addrs.base[k].v.Owner) {
 			taken = append(taken, r)
 		}

@@ -47,7 +47,7 @@ func (e *Engine) Hosts(ctx context.Context) (map[string]cluster.Known, error) {
 			continue
 		}
 		known := hosts[label]
-		known.Label, known.Endpoints = label, len(ids)
+		known.Label, known.Endpoints = label, ids.len()
 		hosts[label] = known
 	}
 	return hosts, nil

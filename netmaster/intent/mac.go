@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/contiv/netplugin/utils/errs"
 )
@@ -53,6 +54,10 @@ func macFor(x *tx, netID string, a netip.Addr, want string) (string, error) {
 	}
 	return text, nil
 }
+
+// derived reports whether a MAC address is one of those derived from addresses. macFor gives
+// no others of that form, so nobody has to search for them.
+func derived(mac string) bool { return strings.HasPrefix(mac, "02:02:") }
 
 // macKey names a MAC address of a network.
 func macKey(netID, mac string) string { return netID + " " + mac }

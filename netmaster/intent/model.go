@@ -24,6 +24,7 @@ type model struct {
 	spaces    map[string]*ipam.Space // by network id
 	extentsOf map[string]*extents    // of the spaces, by tenant
 	pools     map[string]*tags.Pool
+	texts     texts // of the tables' rows
 
 	// changed is broadcast with each commit.
 	changed signal.Signal

@@ -26,10 +26,8 @@ func registerProfiles(m *model) profileTables {
 			}
 			return nil
 		},
-		view: func(p *contivmodel.Netprofile) *contivmodel.Netprofile {
-			v := *p
-			v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofProfile, p.Key))
-			return &v
+		view: func(p *contivmodel.Netprofile) {
+			p.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofProfile, p.Key))
 		},
 	})}
 	t.ofTenant = t.indexed(func(_ string, p *contivmodel.Netprofile) string { return p.TenantName })

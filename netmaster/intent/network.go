@@ -34,6 +34,10 @@ func registerNetworks(m *model) networkTables {
 	})}
 	t.ofTenant = t.indexed(func(_ string, n *contivmodel.Network) string { return n.TenantName })
 	t.records = newTable[string, state.Network](func(id string) string { return state.NetworkRoot + id })
+	t.records.compact = func(id string, n *state.Network) {
+		ownKey(id, &n.ID)
+		m.texts.share(&n.ID, &n.Tenant, &n.NetworkName, &n.PktTagType, &n.SubnetIP, &n.Gateway, &n.IPAddrRange)
+	}
 	addTable(m, state.NetworkRoot, t.records, (*loader).network)
 	return t
 }
@@ -51,6 +55,7 @@ func (l *loader) network(id string, kv objdb.KV) error {
 	if err != nil {
 		return err
 	}
+	id = rec.ID // not the whole key
 	l.model.networks.records.load(id, rec, kv.ModRevision)
 	l.model.openSpace(rec.Tenant, id, rec.NetworkName, ipam.New(cfg))
 	return nil
@@ -288,11 +293,9 @@ func removeNetwork(x *tx, n *contivmodel.Network) error {
 	return nil
 }
 
-func (m *model) viewNetwork(n *contivmodel.Network) *contivmodel.Network {
-	v := *n
-	v.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofNetwork, n.Key))
-	v.LinkSets.Servicelbs = contivmodel.NewLinkSet(contivmodel.ServiceLBType, sortedKeys(m.services.ofNetwork, n.Key))
-	return &v
+func (m *model) viewNetwork(n *contivmodel.Network) {
+	n.LinkSets.EndpointGroups = contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofNetwork, n.Key))
+	n.LinkSets.Servicelbs = contivmodel.NewLinkSet(contivmodel.ServiceLBType, sortedKeys(m.services.ofNetwork, n.Key))
 }
 
 func (m *model) networkOper(n *contivmodel.Network, hosts vteps) (contivmodel.NetworkOper, error) {
@@ -321,7 +324,7 @@ func (m *model) networkOper(n *contivmodel.Network, hosts vteps) (contivmodel.Ne
 // takenRanges returns what is not free in a network: claimed IPv4 addresses and group
 // pools; and how many addresses have been handed out, without gateways.
 func (m *model) takenRanges(net string) (taken []contivmodel.Range, handedOut int) {
-	for k := range m.addrs.ofNetwork.keys[net] {
+	for k := range m.addrs.ofNetwork.under(net) {
 		r, ok := contivmodel.ParseRange(k.what)
 		if !ok {
 			continue // IPv6

@@ -54,13 +54,11 @@ func updatePolicy(x *tx, old, p *contivmodel.Policy) error {
 	return nil
 }
 
-func (m *model) viewPolicy(p *contivmodel.Policy) *contivmodel.Policy {
-	v := *p
-	v.LinkSets = contivmodel.PolicyLinkSets{
+func (m *model) viewPolicy(p *contivmodel.Policy) {
+	p.LinkSets = contivmodel.PolicyLinkSets{
 		EndpointGroups: contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofPolicy, p.Key)),
 		Rules:          contivmodel.NewLinkSet(contivmodel.RuleType, sortedKeys(m.rules.ofPolicy, p.Key)),
 	}
-	return &v
 }
 
 // removePolicy fails while groups use the policy. Its rules are removed with it.
@@ -118,7 +116,7 @@ func (m *model) ruleHits(p *contivmodel.Policy, hits map[string]agents.Hits) []c
 	var all []contivmodel.RuleHits
 	for _, key := range sortedKeys(m.rules.ofPolicy, p.Key) {
 		sum := contivmodel.RuleHits{Rule: key}
-		for group := range m.groups.ofPolicy.keys[p.Key] {
+		for group := range m.groups.ofPolicy.under(p.Key) {
 			for _, name := range policy.Names() {
 				h := hits[policy.RuleID(group, m.rules.base[key].v, name)]
 				sum.Packets += h.Packets

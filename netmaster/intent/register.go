@@ -3,6 +3,7 @@ package intent
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/contiv/netplugin/contivmodel"
 	"github.com/contiv/netplugin/objdb"
@@ -24,15 +25,17 @@ type lifecycle[T, O any] struct {
 	// admin says which objects only an admin may create, change or delete, besides what
 	// netmaster/authz says of the kind; nil: none. What it returns names the object.
 	admin func(obj *T) (what string, only bool)
-	// view adds derived links; nil if there are none. oper makes the operational part
+	// view changes the copy of an object that is shown: it adds the links that other objects
+	// give it; nil if there are none. oper makes the operational part
 	// from the model. Both run with the model locked for reading.
-	view func(obj *T) *T
+	view func(obj *T)
 	oper func(obj *T, hosts vteps) (O, error)
 	// ask makes the operational part, instead of oper, from replies of agents.
 	ask func(ctx context.Context, e *Engine, obj *T) (O, error)
 }
 
-// objects is the table of the objects of one kind, by their key.
+// objects is the table of the objects of one kind, by their key. Objects have no links there:
+// these follow from the names in them, and take more memory than the rest.
 type objects[T, O any] struct {
 	*table[string, T]
 	kind contivmodel.Kind[T, O]
@@ -62,6 +65,8 @@ func register[T, O any](m *model, kind contivmodel.Kind[T, O], l lifecycle[T, O]
 	if o.remove == nil {
 		o.remove = func(*tx, *T) error { return nil }
 	}
+	o.encode = o.linked
+	o.compact = func(_ string, obj *T) { kind.Texts(obj, func(s *string) { m.texts.share(s) }) }
 	m.all = append(m.all, o.table)
 	m.kinds = append(m.kinds, o)
 	m.sources = append(m.sources, source{prefix, func(_ *loader, key string, kv objdb.KV) error { return o.decode(key, kv) }})
@@ -74,7 +79,7 @@ func (o *objects[T, O]) collection(e *Engine) *collection[T, O] {
 	return &collection[T, O]{e: e, rows: o}
 }
 
-// decode decodes an object from the store; its links are derived from its references.
+// decode decodes an object from the store.
 func (o *objects[T, O]) decode(key string, kv objdb.KV) error {
 	obj := new(T)
 	if err := json.Unmarshal(kv.Value, obj); err != nil {
@@ -83,9 +88,19 @@ func (o *objects[T, O]) decode(key string, kv objdb.KV) error {
 	if o.kind.Key(obj) != key || o.kind.Ident(obj) != key {
 		return errs.New(errs.Invalid, "object under key %s has key %s", key, o.kind.Ident(obj))
 	}
-	o.kind.Link(obj)
-	o.load(key, obj, kv.ModRevision)
+	o.kind.Strip(obj)
+	o.load(o.kind.Key(obj), obj, kv.ModRevision)
 	return nil
+}
+
+// linked is an object with its links as the store has it.
+func (o *objects[T, O]) linked(obj *T) ([]byte, error) { return json.Marshal(o.link(obj)) }
+
+// link returns an object with the links to what it names.
+func (o *objects[T, O]) link(obj *T) *T {
+	v := *obj
+	o.kind.Link(&v)
+	return &v
 }
 
 // committed is the table without planned changes.
@@ -101,7 +116,7 @@ func records[V any](m *model, prefix string) *table[string, V] {
 		if err := json.Unmarshal(kv.Value, rec); err != nil {
 			return err
 		}
-		t.load(id, rec, kv.ModRevision)
+		t.load(strings.Clone(id), rec, kv.ModRevision) // not the whole key
 		return nil
 	})
 	return t

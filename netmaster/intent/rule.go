@@ -32,6 +32,10 @@ func registerRules(m *model) ruleTables {
 		return contivmodel.Keys(r.TenantName, r.FromNetwork, r.ToNetwork)
 	})
 	t.records = records[state.PolicyRule](m, state.PolicyRuleRoot)
+	t.records.compact = func(id string, r *state.PolicyRule) {
+		ownKey(id, &r.RuleID)
+		m.texts.share(&r.SrcIPAddr, &r.DstIPAddr, &r.TCPFlags, &r.Action, &r.Mode)
+	}
 	return t
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/contiv/netplugin/objdb"
@@ -17,7 +16,13 @@ import (
 // base is read by anybody who holds model.mu for reading, and changed by merge only. over
 // belongs to the writer.
 type table[K comparable, V any] struct {
-	key     func(K) string // store key of a row
+	key func(K) string // store key of a row
+	// encode is what the store has of a row.
+	encode func(*V) ([]byte, error)
+	// compact makes a row that is new to the base take less memory, without changing what it
+	// says; nil: it takes little. Nobody else has the row yet.
+	compact func(K, *V)
+
 	base    map[K]row[V]
 	over    map[K]*V // nil: deleted
 	indexes []*index[K, V]
@@ -29,51 +34,30 @@ type row[V any] struct {
 	rev int64
 }
 
-// index finds the rows of base by a value. A row may have several values (each), or, in
-// most indexes, exactly one (of).
-type index[K comparable, V any] struct {
-	of   func(K, *V) string
-	each func(K, *V) []string
-	keys map[string]map[K]struct{}
-}
-
-// values returns the index values of a row.
-func (ix *index[K, V]) values(k K, v *V) []string {
-	if ix.each != nil {
-		return ix.each(k, v)
-	}
-	return []string{ix.of(k, v)}
-}
-
-// has reports whether a row has an index value.
-func (ix *index[K, V]) has(k K, v *V, value string) bool {
-	if ix.each != nil {
-		return slices.Contains(ix.each(k, v), value)
-	}
-	return ix.of(k, v) == value
-}
-
 func newTable[K comparable, V any](key func(K) string) *table[K, V] {
-	return &table[K, V]{key: key, base: map[K]row[V]{}, over: map[K]*V{}}
+	return &table[K, V]{
+		key: key, base: map[K]row[V]{}, over: map[K]*V{},
+		encode: func(v *V) ([]byte, error) { return json.Marshal(v) },
+	}
 }
 
 // indexed adds an index; the table is still empty.
 func (t *table[K, V]) indexed(of func(K, *V) string) *index[K, V] {
-	ix := &index[K, V]{of: of, keys: map[string]map[K]struct{}{}}
+	ix := &index[K, V]{of: of, keys: map[string]keySet[K]{}}
 	t.indexes = append(t.indexes, ix)
 	return ix
 }
 
 // indexedEach adds an index in which a row may have any number of values.
 func (t *table[K, V]) indexedEach(each func(K, *V) []string) *index[K, V] {
-	ix := &index[K, V]{each: each, keys: map[string]map[K]struct{}{}}
+	ix := &index[K, V]{each: each, keys: map[string]keySet[K]{}}
 	t.indexes = append(t.indexes, ix)
 	return ix
 }
 
 // committed is the table without planned changes.
 func (t *table[K, V]) committed() *table[K, V] {
-	return &table[K, V]{key: t.key, base: t.base, indexes: t.indexes}
+	return &table[K, V]{key: t.key, base: t.base, encode: t.encode, indexes: t.indexes}
 }
 
 // get returns the writer's view: the overlay, or else the base.
@@ -106,7 +90,7 @@ func (t *table[K, V]) plan(x *tx, k K, v *V) {
 // where iterates over the writer's view of an index, in no particular order.
 func (t *table[K, V]) where(ix *index[K, V], value string) iter.Seq2[K, *V] {
 	return func(yield func(K, *V) bool) {
-		for k := range ix.keys[value] {
+		for k := range ix.under(value) {
 			if _, planned := t.over[k]; !planned && !yield(k, t.base[k].v) {
 				return
 			}
@@ -140,14 +124,12 @@ func (t *table[K, V]) load(k K, v *V, rev int64) { t.set(k, row[V]{v: v, rev: re
 
 func (t *table[K, V]) set(k K, r row[V]) {
 	t.unset(k)
+	if t.compact != nil {
+		t.compact(k, r.v)
+	}
 	t.base[k] = r
 	for _, ix := range t.indexes {
-		for _, value := range ix.values(k, r.v) {
-			if ix.keys[value] == nil {
-				ix.keys[value] = map[K]struct{}{}
-			}
-			ix.keys[value][k] = struct{}{}
-		}
+		ix.add(k, r.v)
 	}
 }
 
@@ -158,11 +140,7 @@ func (t *table[K, V]) unset(k K) {
 	}
 	delete(t.base, k)
 	for _, ix := range t.indexes {
-		for _, value := range ix.values(k, old.v) {
-			if delete(ix.keys[value], k); len(ix.keys[value]) == 0 {
-				delete(ix.keys, value)
-			}
-		}
+		ix.remove(k, old.v)
 	}
 }
 
@@ -187,7 +165,7 @@ func (t *table[K, V]) operations(txn *objdb.Txn) error {
 			txn.Then = append(txn.Then, objdb.Delete(key))
 		case v == nil, v == old.v:
 		default:
-			text, err := json.Marshal(v)
+			text, err := t.encode(v)
 			if err != nil {
 				return fmt.Errorf("encode %s: %w", key, err)
 			}
@@ -215,5 +193,5 @@ func (t *table[K, V]) discard() { clear(t.over) }
 
 // sortedKeys returns the keys with an index value, sorted. For readers.
 func sortedKeys[V any](ix *index[string, V], value string) []string {
-	return slices.Sorted(maps.Keys(ix.keys[value]))
+	return slices.Sorted(ix.under(value))
 }

@@ -39,9 +39,8 @@ func removeTenant(x *tx, t *contivmodel.Tenant) error {
 	return nil
 }
 
-func (m *model) viewTenant(t *contivmodel.Tenant) *contivmodel.Tenant {
-	v := *t
-	v.LinkSets = contivmodel.TenantLinkSets{
+func (m *model) viewTenant(t *contivmodel.Tenant) {
+	t.LinkSets = contivmodel.TenantLinkSets{
 		AppProfiles:    contivmodel.NewLinkSet(contivmodel.AppProfileType, sortedKeys(m.apps.ofTenant, t.TenantName)),
 		EndpointGroups: contivmodel.NewLinkSet(contivmodel.EndpointGroupType, sortedKeys(m.groups.ofTenant, t.TenantName)),
 		NetProfiles:    contivmodel.NewLinkSet(contivmodel.NetprofileType, sortedKeys(m.profiles.ofTenant, t.TenantName)),
@@ -49,7 +48,6 @@ func (m *model) viewTenant(t *contivmodel.Tenant) *contivmodel.Tenant {
 		Policies:       contivmodel.NewLinkSet(contivmodel.PolicyType, sortedKeys(m.policies.ofTenant, t.TenantName)),
 		Servicelbs:     contivmodel.NewLinkSet(contivmodel.ServiceLBType, sortedKeys(m.services.ofTenant, t.TenantName)),
 	}
-	return &v
 }
 
 func (m *model) tenantOper(t *contivmodel.Tenant, hosts vteps) (contivmodel.TenantOper, error) {
@@ -85,8 +83,8 @@ func (m *model) tenantOper(t *contivmodel.Tenant, hosts vteps) (contivmodel.Tena
 		oper.Servicelbs = append(oper.Servicelbs, s)
 	}
 	oper.TotalServicelbs = len(oper.Servicelbs)
-	oper.TotalAppProfiles = len(m.apps.ofTenant.keys[t.TenantName])
-	oper.TotalPolicies, oper.TotalNetprofiles = len(oper.Policies), len(m.profiles.ofTenant.keys[t.TenantName])
+	oper.TotalAppProfiles = m.apps.ofTenant.count(t.TenantName)
+	oper.TotalPolicies, oper.TotalNetprofiles = len(oper.Policies), m.profiles.ofTenant.count(t.TenantName)
 	oper.TotalNetworks, oper.TotalEPGs = len(oper.Networks), len(oper.EndpointGroups)
 	return oper, nil
 }

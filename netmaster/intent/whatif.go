@@ -150,7 +150,6 @@ func (o *objects[T, O]) plan(ctx context.Context, c flowapi.Change) (func(*tx) e
 		if err != nil {
 			return nil, err
 		}
-		o.kind.Link(obj)
 		return func(x *tx) error { return o.planStore(ctx, x, obj) }, nil
 	}
 	return nil, errs.New(errs.Invalid, "verb %.40q: expected put or delete", c.Verb)
