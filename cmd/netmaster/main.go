@@ -66,6 +66,7 @@ func command() *cli.Command {
 			if err := o.validate(ctx); err != nil {
 				return err
 			}
+			saveMemory()
 			return run(ctx, o, log)
 		},
 	}
