@@ -109,15 +109,19 @@ func TestPages(t *testing.T) {
 		}
 		txn.Then = nil
 	}
+	// Below the prefix itself, and in directories of any size.
+	key := func(i int) string {
+		return fmt.Sprintf("%s%s%05d", root, []string{"", "d/", "e/f/", "g/"}[min(i*5/n, 3)], i)
+	}
 	for i := range n {
-		txn.Then = append(txn.Then, objdb.Put(fmt.Sprintf("%s%05d", root, i), []byte("v")))
+		txn.Then = append(txn.Then, objdb.Put(key(i), []byte("v")))
 		if len(txn.Then) == f.Store.MaxOps() {
 			commit()
 		}
 	}
 	commit()
 	small := connect(t, etcd.Config{Endpoints: []string{p.URL()}})
-	for _, page := range []int64{1000, n, n - 1, n + 1, 1} {
+	for _, page := range []int64{1000, 7, n, n - 1, n + 1, 1} {
 		if page == 1 && testing.Short() {
 			continue
 		}
@@ -127,7 +131,7 @@ func TestPages(t *testing.T) {
 			t.Fatalf("pages of %d: %d keys, %v", page, len(kvs), err)
 		}
 		for i, kv := range kvs {
-			if kv.Key != fmt.Sprintf("%s%05d", root, i) {
+			if kv.Key != key(i) {
 				t.Fatalf("pages of %d: key %d is %s", page, i, kv.Key)
 			}
 		}

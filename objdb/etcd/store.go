@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -56,41 +57,59 @@ type header struct {
 
 // list reads a prefix page by page, all pages at the revision of the first.
 func (s *Store) list(ctx context.Context, prefix string) ([]objdb.KV, header, error) {
-	end := clientv3.GetPrefixRangeEnd(prefix)
 	for {
-		var (
-			kvs  []objdb.KV
-			head header
-			from = prefix
-		)
-		for {
-			// Pages after the first need no quorum: a revision never changes.
-			opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(s.page)}
-			if head.Revision != 0 {
-				opts = append(opts, clientv3.WithRev(head.Revision))
+		kvs, head, err := s.pages(ctx, prefix)
+		if errors.Is(err, rpctypes.ErrCompacted) {
+			continue // the revision went away between two pages: start over
+		}
+		return kvs, head, err
+	}
+}
+
+func (s *Store) pages(ctx context.Context, prefix string) (kvs []objdb.KV, head header, err error) {
+	end := clientv3.GetPrefixRangeEnd(prefix)
+	from, to := prefix, end
+	for {
+		// Pages after the first need no quorum: a revision never changes.
+		opts := []clientv3.OpOption{clientv3.WithRange(to), clientv3.WithLimit(s.page)}
+		if head.Revision != 0 {
+			opts = append(opts, clientv3.WithRev(head.Revision))
+		}
+		resp, err := s.read(ctx, from, opts...)
+		if err != nil {
+			return nil, header{}, err
+		}
+		if head.Revision == 0 {
+			head = header{Revision: resp.Header.Revision, Cluster: resp.Header.ClusterId}
+			if resp.More {
+				kvs = make([]objdb.KV, 0, resp.Count)
 			}
-			resp, err := s.read(ctx, from, opts...)
-			if errors.Is(err, rpctypes.ErrCompacted) {
-				break // the revision went away between two pages: start over
-			}
-			if err != nil {
-				return nil, header{}, err
-			}
-			if head.Revision == 0 {
-				head = header{Revision: resp.Header.Revision, Cluster: resp.Header.ClusterId}
-				if resp.More {
-					kvs = make([]objdb.KV, 0, resp.Count)
-				}
-			}
-			for _, kv := range resp.Kvs {
-				kvs = append(kvs, toKV(kv))
-			}
-			if !resp.More {
-				return kvs, head, nil
-			}
-			from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+		}
+		page := len(kvs)
+		for _, kv := range resp.Kvs {
+			kvs = append(kvs, toKV(kv))
+		}
+		switch {
+		case resp.More:
+			first, last := kvs[page].Key, kvs[len(kvs)-1].Key
+			from, to = last+"\x00", pageEnd(prefix, first, last)
+		case to != end:
+			from, to = to, end
+		default:
+			return kvs, head, nil
 		}
 	}
+}
+
+// pageEnd is how far to ask for the page after one from first to last. With each page the
+// server counts all that is left, which takes as long as reading: when a page was within one
+// directory below the prefix, the next one is too, or ends there.
+func pageEnd(prefix, first, last string) string {
+	n := strings.IndexByte(last[len(prefix):], '/') + 1
+	if directory := last[:len(prefix)+n]; n > 0 && strings.HasPrefix(first, directory) {
+		return clientv3.GetPrefixRangeEnd(directory)
+	}
+	return clientv3.GetPrefixRangeEnd(prefix)
 }
 
 // read is one range request, repeated while the cluster is not able to answer.
