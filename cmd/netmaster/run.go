@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/sirupsen/logrus"
@@ -138,6 +139,12 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.Run(gctx) })
 	g.Go(func() error { return sec.run(gctx) })
+	g.Go(func() error {
+		ticks := time.NewTicker(lookEvery)
+		defer ticks.Stop()
+		giveBack(gctx, ticks.C, log)
+		return nil
+	})
 	if nodes != nil {
 		g.Go(func() error {
 			nodes.Run(gctx)
