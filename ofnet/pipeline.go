@@ -81,7 +81,7 @@ func (p *Pipeline) place(f feature, o Object, rows []row) []of.Flow {
 	flows := make([]of.Flow, len(rows))
 	c := cookie(p.set.Round, f.id(), o.label())
 	for i, r := range rows {
-		flows[i] = of.Flow{Table: p.to(r.table), Priority: r.priority, Cookie: c, Match: r.match, Instructions: r.do}
+		flows[i] = of.Flow{Table: p.to(r.table), Priority: r.priority, Cookie: c, Match: p.exactND(r.match), Instructions: r.do}
 	}
 	return flows
 }

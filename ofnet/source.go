@@ -48,7 +48,7 @@ func (f sourceCheck) part(p *Pipeline, o Object) part {
 
 func (sourceCheck) base(p *Pipeline) []row {
 	next, spoofed := goTo(p.to(tableNeighbor)), p.deny(DeniedBySource)
-	return []row{
+	return append(exactSpoofedND(p), []row{
 		{tableSource, prioGeneral, of.NewMatch().EthType(ethTypeARP), spoofed},
 		{tableSource, prioGeneral, of.NewMatch().IP(), spoofed},
 		{tableSource, prioGeneral, of.NewMatch().IPv6(), spoofed},
@@ -57,7 +57,7 @@ func (sourceCheck) base(p *Pipeline) []row {
 		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborSolicit), spoofed},
 		{tableSourceND, prioGeneral, of.NewMatch().ICMPv6(icmpv6NeighborAdvert), spoofed},
 		{tableSourceND, prioMiss, of.NewMatch(), next},
-	}
+	}...)
 }
 
 func (sourceCheck) endpoint(p *Pipeline, e Endpoint) []row {
