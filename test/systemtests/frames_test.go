@@ -109,6 +109,13 @@ func (w *wire) saw(content []byte) []byte {
 	return nil
 }
 
+// count is how many frames have been seen.
+func (w *wire) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.frames)
+}
+
 // waits waits until bytes have been seen.
 func (c cluster) waits(w *wire, content []byte, what string) {
 	c.t.Helper()
