@@ -2,8 +2,6 @@ package ovsd
 
 import (
 	"context"
-	"regexp"
-	"strconv"
 	"sync"
 	"time"
 
@@ -15,15 +13,8 @@ import (
 // a moment ago says drop until a revalidator has checked it. On a busy machine this takes
 // long enough to lose the first reply to a new container.
 
-const (
-	// cacheWithin limits the wait, as containers should not wait long for the cache.
-	cacheWithin = 2 * time.Second
-	// revalidatorGap is the least time between the starts of two revalidations: the
-	// switch waits that long so as not to do nothing else (ofproto-dpif-upcall.c).
-	revalidatorGap = 5 * time.Millisecond
-	// prompt is how soon a switch answers that gets the processor when it needs it.
-	prompt = 250 * time.Microsecond
-)
+// cacheWithin limits the wait, as containers should not wait long for the cache.
+const cacheWithin = 2 * time.Second
 
 // cache waits until the datapath's cache agrees with the tables. Use newCache.
 type cache struct {
@@ -39,8 +30,9 @@ func newCache(dir string) *cache { return &cache{dir: dir, turn: make(chan struc
 
 // current returns when every entry of the cache agrees with the tables as they were at the
 // time of the call or later, or when cacheWithin is over. Concurrent callers share one
-// request to the switch. The error says why the switch could not be asked.
-func (c *cache) current(ctx context.Context) error {
+// request to the switch. bridge and port are any that the switch has. The error says why the
+// switch could not be asked.
+func (c *cache) current(ctx context.Context, bridge, port string) error {
 	c.mu.Lock()
 	want := c.begun + 1 // the one under way may already have passed the entries that matter
 	c.mu.Unlock()
@@ -59,81 +51,63 @@ func (c *cache) current(ctx context.Context) error {
 	if done {
 		return nil
 	}
-	err := c.walk(ctx)
+	err := c.walk(ctx, bridge, port)
 	c.mu.Lock()
 	c.ended = c.begun
 	c.mu.Unlock()
 	return err
 }
 
-var dumpDuration = regexp.MustCompile(`dump duration\s*:\s*(\d+)ms`)
-
-// walk waits until the revalidators have checked the whole cache. They start as soon as
-// tables change, but no sooner than revalidatorGap after their last start. The switch only
-// tells when a revalidation ends, so which one that was follows from the time it takes:
-// the one that counts may be over before the switch is asked, or another one may be under way
-// that has already passed the entries that matter.
-func (c *cache) walk(ctx context.Context) error {
+// walk waits for two revalidations of the whole cache, one after the other. The first one may
+// have been under way at the time of the call, and have passed the entries that matter.
+func (c *cache) walk(ctx context.Context, bridge, port string) error {
 	ctx, cancel := context.WithTimeout(ctx, cacheWithin)
 	defer cancel()
-	duration, answered, err := c.duration(ctx)
+	for range 2 {
+		if err := c.revalidated(ctx, bridge, port); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nobody is a MAC address that no interface has: locally administered, of no scheme of ours.
+const nobody = "06:00:00:00:00:00"
+
+// revalidated waits for the end of a revalidation. The switch tells only of one that ends after
+// it was asked, and without a change the next one may begin half a second later. So it is asked
+// first, and given a change then: an entry in a table of MAC addresses, for a moment, that
+// no packet meets. Revalidations begin 5 ms apart at least (ofproto-dpif-upcall.c).
+func (c *cache) revalidated(ctx context.Context, bridge, port string) error {
+	wait, err := c.ask(ctx)
 	if err != nil {
 		return err
 	}
-	slack := 4 * max(prompt, answered) // its other threads get the processor as late
-	ended, took, err := c.revalidated(ctx, duration, slack)
-	if err == nil && ended && took < duration+slack {
-		_, _, err = c.revalidated(ctx, duration, slack)
+	defer wait.Close()
+	socket := c.lastSocket()
+	if _, err := appctl.Call(ctx, socket, "fdb/add", bridge, port, "0", nobody); err != nil {
+		return err
 	}
+	if _, err := appctl.Call(ctx, socket, "fdb/del", bridge, "0", nobody); err != nil {
+		return err
+	}
+	_, err = wait.Answer()
 	return err
 }
 
-// revalidated waits for the end of a revalidation, for as long as one that was requested
-// before needs. ended is false if none ended in this time: then it was over before. On a
-// machine that has become too busy to tell, it waits for the next one.
-func (c *cache) revalidated(ctx context.Context, duration, slack time.Duration) (ended bool, took time.Duration, err error) {
-	enough := revalidatorGap + 2*duration + slack
-	began := time.Now()
-	answer := make(chan error, 1)
-	go func() {
-		_, err := appctl.Call(ctx, c.lastSocket(), "revalidator/wait")
-		answer <- err
-	}()
-	select {
-	case err := <-answer:
-		return true, time.Since(began), err
-	case <-time.After(enough):
+// ask asks the switch to tell the end of a revalidation.
+func (c *cache) ask(ctx context.Context) (*appctl.Pending, error) {
+	if p, err := appctl.Send(ctx, c.lastSocket(), "revalidator/wait"); err == nil {
+		return p, nil
 	}
-	if _, answered, err := c.duration(ctx); err != nil || answered < enough {
-		return false, time.Since(began), err
-	}
-	return true, time.Since(began), <-answer
-}
-
-// duration asks how long the last revalidation took, at least a millisecond. answered is how
-// long the switch took to say so.
-func (c *cache) duration(ctx context.Context) (duration, answered time.Duration, err error) {
-	began := time.Now()
-	show, err := appctl.Call(ctx, c.lastSocket(), "upcall/show")
+	socket, err := appctl.Find(ctx, c.dir, "ovs-vswitchd")
 	if err != nil {
-		socket, err := appctl.Find(ctx, c.dir, "ovs-vswitchd")
-		if err != nil {
-			return 0, 0, err
-		}
-		c.mu.Lock()
-		c.socket = socket
-		c.mu.Unlock()
-		began = time.Now()
-		if show, err = appctl.Call(ctx, socket, "upcall/show"); err != nil {
-			return 0, 0, err
-		}
+		return nil, err
 	}
-	answered = time.Since(began)
-	for _, m := range dumpDuration.FindAllStringSubmatch(show, -1) {
-		ms, _ := strconv.Atoi(m[1]) // digits only
-		duration = max(duration, time.Duration(ms)*time.Millisecond)
-	}
-	return duration, answered, nil
+	c.mu.Lock()
+	c.socket = socket
+	c.mu.Unlock()
+	return appctl.Send(ctx, socket, "revalidator/wait")
 }
 
 func (c *cache) lastSocket() string {

@@ -13,6 +13,7 @@ type realisation struct {
 	known, attached bool
 	ready           bool // all of its owners are known
 	sw              *ofnet.Switch
+	bridge, port    string
 	owners          []string
 	tenant          string
 	whole           bool // the switch has had all flows of the tenant since the host needs them
@@ -31,7 +32,7 @@ func (d *Driver) wantedFor(id string) (w realisation) {
 	if s == nil {
 		return w
 	}
-	w.sw = s.sw
+	w.sw, w.bridge, w.port = s.sw, s.name, portName(d.compiler.Ports[id].Name)
 	w.tenant, w.whole = e.Network.Tenant, d.tenants[e.Network.Tenant]
 	_, w.modeErr = d.compiler.Pipeline(s.encap)
 	g, declared := d.compiler.EndpointPolicies[id]
@@ -84,7 +85,7 @@ func (d *Driver) settled(ctx context.Context, w realisation) error {
 			return err
 		}
 	}
-	if err := d.cache.current(ctx); err != nil {
+	if err := d.cache.current(ctx, w.bridge, w.port); err != nil {
 		d.cfg.Log.WithError(err).Debug("the switch does not tell when its cache is current")
 	}
 	return nil

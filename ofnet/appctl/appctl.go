@@ -34,28 +34,58 @@ type reply struct {
 // the daemon rejects is Invalid; a daemon that cannot be reached, or breaks off, is
 // Unavailable.
 func Call(ctx context.Context, socket, command string, args ...string) (string, error) {
+	p, err := Send(ctx, socket, command, args...)
+	if err != nil {
+		return "", err
+	}
+	return p.Answer()
+}
+
+// Pending is a command that was sent.
+type Pending struct {
+	ctx     context.Context
+	command string
+	conn    net.Conn
+	stop    func() bool
+}
+
+// Send sends a command. The daemon handles it before commands that are sent later. Close or
+// Answer must be called.
+func Send(ctx context.Context, socket, command string, args ...string) (*Pending, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", socket)
 	if err != nil {
-		return "", errs.New(errs.Unavailable, "control socket %s: %w; is the daemon running?", socket, err)
+		return nil, errs.New(errs.Unavailable, "control socket %s: %w; is the daemon running?", socket, err)
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
+	p := &Pending{ctx: ctx, command: command, conn: conn}
+	p.stop = context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	if args == nil {
 		args = []string{} // null is not a list
 	}
 	if err := json.NewEncoder(conn).Encode(request{ID: 1, Method: command, Params: args}); err != nil {
-		return "", broken(ctx, command, err)
+		p.Close()
+		return nil, broken(ctx, command, err)
 	}
+	return p, nil
+}
+
+// Answer returns the command's output, with Call's errors.
+func (p *Pending) Answer() (string, error) {
+	defer p.Close()
 	var r reply
-	if err := json.NewDecoder(io.LimitReader(conn, maxReply)).Decode(&r); err != nil {
-		return "", broken(ctx, command, err)
+	if err := json.NewDecoder(io.LimitReader(p.conn, maxReply)).Decode(&r); err != nil {
+		return "", broken(p.ctx, p.command, err)
 	}
 	if r.Result == nil {
-		return "", errs.New(errs.Invalid, "%s: %s", command, refusal(r.Error))
+		return "", errs.New(errs.Invalid, "%s: %s", p.command, refusal(r.Error))
 	}
 	return *r.Result, nil
+}
+
+// Close gives the answer up.
+func (p *Pending) Close() {
+	p.stop()
+	p.conn.Close()
 }
 
 func broken(ctx context.Context, command string, err error) error {
