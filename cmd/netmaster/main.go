@@ -66,7 +66,6 @@ func command() *cli.Command {
 			if err := o.validate(ctx); err != nil {
 				return err
 			}
-			saveMemory()
 			return run(ctx, o, log)
 		},
 	}

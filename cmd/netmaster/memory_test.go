@@ -10,14 +10,15 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// TestGiveBack: what lies idle is given back at the next tick, and nothing is done when little is.
-func TestGiveBack(t *testing.T) {
+// TestSaveMemory: what lies idle is given back at the next tick, and nothing is done when little is.
+func TestSaveMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // only when it is told to
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	ctx, cancel := context.WithCancel(t.Context())
 	ticks, done := make(chan time.Time), make(chan struct{})
 	go func() {
 		defer close(done)
-		giveBack(ctx, ticks, logrus.New())
+		saveMemory(ctx, ticks, logrus.New())
 	}()
 	tick := func() (collections uint32) {
 		ticks <- time.Time{}
@@ -31,16 +32,16 @@ func TestGiveBack(t *testing.T) {
 		used[i] = 1
 	}
 	runtime.GC() // it is in use
-	if n := idle(); n >= spare {
+	if n, _ := heap(); n >= spare {
 		t.Errorf("%d bytes in use count as idle", n)
 	}
 	runtime.KeepAlive(used)
 	runtime.GC()
-	if n := idle(); n < 2*spare {
+	if n, _ := heap(); n < 2*spare {
 		t.Errorf("%d bytes were used and are free, but %d count as idle", len(used), n)
 	}
 	before := tick()
-	if n := idle(); n >= spare {
+	if n, _ := heap(); n >= spare {
 		t.Errorf("%d bytes are idle still", n)
 	}
 	if after := tick(); after != before {
@@ -48,4 +49,10 @@ func TestGiveBack(t *testing.T) {
 	}
 	cancel()
 	<-done
+	if n := debug.SetMemoryLimit(-1); n != roomy {
+		t.Errorf("the limit is %d bytes, expected %d", n, roomy)
+	}
+	if n := memoryLimit(10 * roomy); n != 15*roomy {
+		t.Errorf("with %d bytes in use the limit is %d, expected half as much again", 10*roomy, n)
+	}
 }

@@ -142,7 +142,7 @@ func run(ctx context.Context, o *options, log *logrus.Logger) error {
 	g.Go(func() error {
 		ticks := time.NewTicker(lookEvery)
 		defer ticks.Stop()
-		giveBack(gctx, ticks.C, log)
+		saveMemory(gctx, ticks.C, log)
 		return nil
 	})
 	if nodes != nil {
