@@ -87,7 +87,11 @@ func (a *Agent) putHost(ctx context.Context, rec state.Host) error {
 	if err != nil && !errs.Is(err, errs.NotFound) {
 		return err
 	}
-	return a.cfg.Master.PutHostRecords(ctx, a.cfg.HostLabel, masterapi.HostRecords{Host: &rec})
+	if err := a.cfg.Master.PutHostRecords(ctx, a.cfg.HostLabel, masterapi.HostRecords{Host: &rec}); err != nil {
+		return err
+	}
+	a.cfg.Log.WithFields(logrus.Fields{"vtep": rec.VtepIP, "mtu": rec.MTU, "node": rec.Node}).Info("host published")
+	return nil
 }
 
 // compareMTU warns of a host whose tunnel MTU differs from ours:

@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -21,6 +22,14 @@ func TestDeletedNode(t *testing.T) {
 	if before < 2 {
 		t.Fatalf("%d endpoints, expected one a pod at least", before)
 	}
+	host2, err := c.Host("host2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("netmaster knows the Node of host2", func() (bool, string) {
+		said, err := os.ReadFile(host2.LogFile("netplugin"))
+		return strings.Contains(string(said), `msg="host published"`) && strings.Contains(string(said), "node=host2"), fmt.Sprint(err)
+	})
 	if err := c.PowerOff(t.Context(), "host2"); err != nil {
 		t.Fatal(err)
 	}
