@@ -201,7 +201,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.R
 	for {
 		resp, err := c.round(ctx, &r, text)
 		if !r.again(ctx, resp, err) {
-			return r.settle(resp), err
+			return c.settle(ctx, &r, resp, text), err
 		}
 		if resp != nil {
 			_ = resp.Body.Close()

@@ -64,17 +64,25 @@ func (r *repeater) again(ctx context.Context, resp *http.Response, err error) bo
 	return !time.Now().Add(wait).After(r.until) && retry.Pause(ctx, wait)
 }
 
-// settle is what the last answer means: what is not there to be deleted has been deleted, if
-// an earlier try may have done it.
-func (r *repeater) settle(resp *http.Response) *http.Response {
-	if !r.served || r.method != http.MethodDelete || resp == nil || resp.StatusCode != http.StatusInternalServerError {
+// settle is what the last answer means if an earlier try may have taken effect: what is not
+// there to be deleted has been deleted, what is there already has been created. text is what was
+// sent.
+func (c *Client) settle(ctx context.Context, r *repeater, resp *http.Response, text []byte) *http.Response {
+	if !r.served || resp == nil || resp.StatusCode != http.StatusInternalServerError {
 		return resp
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	_ = resp.Body.Close()
-	if line := strings.TrimSpace(string(text)); err == nil && (strings.HasSuffix(line, "not found") || strings.HasPrefix(line, "key not found")) {
-		resp.StatusCode, text = http.StatusOK, []byte("null")
+	resp.Body = io.NopCloser(bytes.NewReader(said))
+	if err != nil {
+		return resp
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(text))
+	line := strings.TrimSpace(string(said))
+	if r.method == http.MethodDelete && (strings.HasSuffix(line, "not found") || strings.HasPrefix(line, "key not found")) {
+		return answered(resp, []byte("null"))
+	}
+	if object, created := c.settleCreation(ctx, r, text, line); created {
+		return answered(resp, object)
+	}
 	return resp
 }

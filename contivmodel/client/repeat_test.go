@@ -115,3 +115,36 @@ func TestWaitsForTheNext(t *testing.T) {
 		t.Errorf("nobody ever listens: %v", err)
 	}
 }
+
+// TestCreatedBefore: a creation whose answer was lost, and that cannot be repeated, has succeeded
+// if the object is the one that was asked for.
+func TestCreatedBefore(t *testing.T) {
+	for there, fails := range map[string]bool{
+		`{"key":"blue:n","networkName":"n","tenantName":"blue","subnet":"10.1.1.0/24","encap":"vxlan","link-sets":{"Servicelbs":{}}}`: false,
+		`{"key":"blue:n","networkName":"n","tenantName":"blue","subnet":"10.2.2.0/24","encap":"vxlan"}`:                               true,
+		`{"key":"blue:n","networkName":"n","tenantName":"blue"}`:                                                                      true,
+	} {
+		for _, lost := range []bool{true, false} {
+			posts := 0
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					_, _ = w.Write([]byte(there))
+					return
+				}
+				if posts++; lost && posts == 1 {
+					panic(http.ErrAbortHandler)
+				}
+				http.Error(w, "cannot change network parameters after creation: network blue:n exists", http.StatusInternalServerError)
+			}))
+			got, err := client.Put(t.Context(), dial(t, client.Config{URLs: []string{s.URL}, Patience: time.Hour}), contivmodel.NetworkKind(),
+				&contivmodel.Network{TenantName: "blue", NetworkName: "n", Subnet: "10.1.1.0/24"})
+			s.Close()
+			if (err != nil) != (fails || !lost) {
+				t.Errorf("there: %s, an answer was lost: %t: %v", there, lost, err)
+			}
+			if err == nil && got.Encap != "vxlan" {
+				t.Errorf("%+v, expected what is there", got)
+			}
+		}
+	}
+}
