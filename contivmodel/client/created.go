@@ -18,17 +18,15 @@ func (c *Client) settleCreation(ctx context.Context, r *repeater, text []byte, l
 	if r.method != http.MethodPost && r.method != http.MethodPut || !strings.HasSuffix(line, " exists") {
 		return nil, false
 	}
-	resp, err := c.round(ctx, &repeater{method: http.MethodGet, path: r.path}, nil)
-	if err != nil {
+	var there json.RawMessage
+	if err := c.call(ctx, http.MethodGet, r.path, nil, &there); err != nil {
 		return nil, false
 	}
-	defer resp.Body.Close()
-	object, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	var sent, have any
-	if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(text, &sent) != nil || json.Unmarshal(object, &have) != nil {
+	if json.Unmarshal(text, &sent) != nil || json.Unmarshal(there, &have) != nil {
 		return nil, false
 	}
-	return object, covers(have, sent)
+	return there, covers(have, sent)
 }
 
 // covers reports whether a JSON value has all that another one says. What is empty there was

@@ -154,17 +154,14 @@ func (k *Keeper) applyRules(ctx context.Context, want []rule) error {
 	if known && time.Since(k.looked) < lookAgain {
 		return nil
 	}
-	now, genErr := generation() // before the rules are read, so that nothing is missed
-	if known && genErr == nil && now == k.at {
+	now := generation() // before the rules are read, so that nothing is missed
+	if known && now != 0 && now == k.at {
 		k.looked = time.Now()
 		return nil
 	}
 	if err := applyRules(ctx, want); err != nil {
 		k.looked = time.Time{}
 		return err
-	}
-	if genErr != nil {
-		now = 0 // no generation: numbers begin with 1
 	}
 	k.rules, k.looked, k.at = want, time.Now(), now
 	return nil

@@ -17,9 +17,10 @@ var (
 	nameServerMAC = net.HardwareAddr{0x02, 0x00, 0x00, 0x00, 0x00, 0x35} // a constant
 )
 
+// How their texts begin.
 const (
-	ofAddresses = 0x0202 // the first two bytes
-	ofHosts     = 0x0203
+	ofAddresses = "02:02:"
+	ofHosts     = "02:03:"
 )
 
 // macFor returns the requested MAC address, if it is free in the network, or else the one
@@ -39,14 +40,14 @@ func macFor(x *tx, netID string, a netip.Addr, want string) (string, error) {
 	taken := func(by string) (string, error) {
 		return "", errs.New(errs.Conflict, "MAC address already in use: %s of network %s belongs to %s; choose another one, or none", text, netID, by)
 	}
-	switch first := int(mac[0])<<8 | int(mac[1]); {
+	switch {
 	case text == routerMAC.String():
 		return taken("the router")
 	case text == nameServerMAC.String():
 		return taken("the name server")
-	case first == ofAddresses:
+	case derived(text):
 		return taken("whoever has the address " + netip.AddrFrom4([4]byte(mac[2:])).String())
-	case first == ofHosts:
+	case strings.HasPrefix(text, ofHosts):
 		return taken("a host")
 	}
 	for id := range x.endpoints.where(x.endpoints.ofMAC, macKey(netID, text)) {
@@ -57,7 +58,7 @@ func macFor(x *tx, netID string, a netip.Addr, want string) (string, error) {
 
 // derived reports whether a MAC address is one of those derived from addresses. macFor gives
 // no others of that form, so nobody has to search for them.
-func derived(mac string) bool { return strings.HasPrefix(mac, "02:02:") }
+func derived(mac string) bool { return strings.HasPrefix(mac, ofAddresses) }
 
 // macKey names a MAC address of a network.
 func macKey(netID, mac string) string { return netID + " " + mac }
@@ -65,5 +66,5 @@ func macKey(netID, mac string) string { return netID + " " + mac }
 // macOf derives a MAC address from an IPv4 address: 02:02 and its four bytes.
 func macOf(a netip.Addr) string {
 	b := a.As4()
-	return fmt.Sprintf("02:02:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
+	return fmt.Sprintf(ofAddresses+"%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/contiv/netplugin/utils/delta"
+	"github.com/contiv/netplugin/utils/retry"
 )
 
 // Times of a session, in seconds.
@@ -98,10 +99,7 @@ func (s *server) withdraw(ctx context.Context) {
 	if err := s.setPaths(nil); err != nil {
 		s.log.WithError(err).Warn("cannot withdraw the host's routes; neighbors may keep them for a while")
 	}
-	select {
-	case <-time.After(withdrawTime):
-	case <-ctx.Done():
-	}
+	retry.Pause(ctx, withdrawTime)
 }
 
 // stop ends all sessions. Gracefully means without a notification, so that neighbors that

@@ -129,20 +129,28 @@ func (c cluster) iperf(from, server, address string, args ...string) (result ipe
 	return result
 }
 
+// background starts a command on a host or in a container. The function it returns ends it by
+// a signal, if it has not ended; so does the end of the test.
+func (c cluster) background(where string, std lab.Stdio, signal syscall.Signal, args ...string) (end func()) {
+	c.t.Helper()
+	cmd, err := c.Start(context.WithoutCancel(c.t.Context()), where, std, args...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	end = sync.OnceFunc(func() {
+		_ = cmd.Process.Signal(signal)
+		_ = cmd.Wait()
+	})
+	c.t.Cleanup(end)
+	return end
+}
+
 // serve starts an iperf3 server for one test in a container and returns when it
 // listens. The function it returns ends it.
 func (c cluster) serve(name string) (end func()) {
 	c.t.Helper()
 	var out buffer
-	cmd, err := c.Start(context.WithoutCancel(c.t.Context()), name, lab.Stdio{Out: &out, Err: &out}, "iperf3", "--server", "--one-off")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	end = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill() // it may have ended, as it should
-		_ = cmd.Wait()
-	})
-	c.t.Cleanup(end)
+	end = c.background(name, lab.Stdio{Out: &out, Err: &out}, syscall.SIGKILL, "iperf3", "--server", "--one-off")
 	if _, err := c.Output(c.t.Context(), name, "sh", "-c", "for i in $(seq 3000); do ss -Hltn 'sport = :5201' | grep -q . && exit 0; sleep 0.02; done; exit 1"); err != nil {
 		end()
 		c.t.Fatalf("iperf3 does not listen in %s: %s", name, out.String())
@@ -157,19 +165,7 @@ func (c cluster) serve(name string) (end func()) {
 func (c cluster) watch(from, address string) (noneLost func()) {
 	c.t.Helper()
 	var out buffer
-	cmd, err := c.Start(context.WithoutCancel(c.t.Context()), from, lab.Stdio{Out: &out}, "ping", "-n", "-D", "-i", "0.01", address)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	ended := false
-	end := func() {
-		if !ended {
-			ended = true
-			_ = cmd.Process.Signal(syscall.SIGINT)
-			_ = cmd.Wait()
-		}
-	}
-	c.t.Cleanup(end)
+	end := c.background(from, lab.Stdio{Out: &out}, syscall.SIGINT, "ping", "-n", "-D", "-i", "0.01", address)
 	return func() {
 		c.t.Helper()
 		// What is lost before this moment is missing among answers that come after it.

@@ -1,10 +1,10 @@
 package systemtests
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/contiv/netplugin/test/lab"
@@ -103,11 +103,7 @@ func (m *matrix) hear(c cluster, name string, port int) {
 	c.t.Helper()
 	heard := &buffer{}
 	m.heard[fmt.Sprint(name, port)] = heard
-	cmd, err := c.Start(context.WithoutCancel(c.t.Context()), name, lab.Stdio{Out: heard}, "nc", "-4", "-u", "-lk", fmt.Sprint(port))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	c.background(name, lab.Stdio{Out: heard}, syscall.SIGKILL, "nc", "-4", "-u", "-lk", fmt.Sprint(port))
 	c.run(name, fmt.Sprintf("for i in $(seq 500); do [ $(ss -Hlun 'sport = :%d' | wc -l) -ge 1 ] && exit 0; sleep 0.02; done; exit 1", port))
 }
 

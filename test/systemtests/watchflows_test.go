@@ -1,10 +1,8 @@
 package systemtests
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/contiv/netplugin/test/lab"
@@ -30,15 +28,7 @@ func (c cluster) watchFlows(host string) (noneGone func()) {
 func (c cluster) watchBridge(host, bridge string) (noneGone func()) {
 	c.t.Helper()
 	var out buffer
-	cmd, err := c.Start(context.WithoutCancel(c.t.Context()), host, lab.Stdio{Out: &out, Err: &out}, "ovs-ofctl", "-O", "OpenFlow13", "monitor", bridge, "watch:")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	end := sync.OnceFunc(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	})
-	c.t.Cleanup(end)
+	end := c.background(host, lab.Stdio{Out: &out, Err: &out}, syscall.SIGTERM, "ovs-ofctl", "-O", "OpenFlow13", "monitor", bridge, "watch:")
 	c.eventually("the switch lists the flows of "+bridge, func() error {
 		if !strings.Contains(out.String(), "event=ADDED") {
 			return fmt.Errorf("it says %q", out.String())
